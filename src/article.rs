@@ -1,0 +1,506 @@
+//! An article as its author wrote it, parsed into types that cannot be wrong. Every part keeps
+//! its place in the source, so that a later stage can still point into the Markdown.
+
+use crate::source::{Extract, Source, Span, Spanned};
+use bigdecimal::BigDecimal;
+use indexmap::IndexMap;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+#[derive(Debug)]
+pub struct Article {
+    /// The folder's name.
+    pub slug: String,
+    /// The article's folder; included files stay inside it.
+    pub directory: PathBuf,
+    pub source: Arc<Source>,
+    pub front_matter: FrontMatter,
+    /// In the order of the document.
+    pub blocks: Vec<Block>,
+    pub prose: Prose,
+}
+
+impl Article {
+    pub fn fixtures(&self) -> impl Iterator<Item = &Fixture> {
+        self.blocks.iter().filter_map(|block| match &block.kind {
+            BlockKind::Fixture(fixture) => Some(fixture),
+            _ => None,
+        })
+    }
+
+    pub fn experiments(&self) -> impl Iterator<Item = &Experiment> {
+        self.blocks.iter().filter_map(|block| match &block.kind {
+            BlockKind::Experiment(experiment) => Some(experiment.as_ref()),
+            _ => None,
+        })
+    }
+
+    pub fn claims(&self) -> impl Iterator<Item = &Claim> {
+        self.blocks
+            .iter()
+            .filter_map(|block| match &block.kind {
+                BlockKind::Claims(claims) => Some(claims.claims.iter()),
+                _ => None,
+            })
+            .flatten()
+    }
+
+    pub fn tables(&self) -> impl Iterator<Item = &TableBlock> {
+        self.blocks.iter().filter_map(|block| match &block.kind {
+            BlockKind::Table(table) => Some(table),
+            _ => None,
+        })
+    }
+
+    pub fn charts(&self) -> impl Iterator<Item = &ChartBlock> {
+        self.blocks.iter().filter_map(|block| match &block.kind {
+            BlockKind::Chart(chart) => Some(chart),
+            _ => None,
+        })
+    }
+}
+
+// ---- front matter -----------------------------------------------------------------------------
+
+#[derive(Clone, Debug)]
+pub struct FrontMatter {
+    /// The bytes from the first `---` line to the end of the closing one.
+    pub span: Span,
+    /// May hold `{{ values }}`; see `Prose::fill_ins`.
+    pub title: TextWithFillIns,
+    pub description: Option<TextWithFillIns>,
+    /// `YYYY-MM-DD`
+    pub date: Option<String>,
+    pub updated: Option<String>,
+    pub authors: Vec<String>,
+    pub tags: Vec<String>,
+    /// BCP 47; `en` unless said otherwise.
+    pub lang: String,
+    pub draft: bool,
+    /// The published post whose figures are being measured again.
+    pub published_source: Option<PublishedSource>,
+    pub postgres: PostgresSpec,
+    /// Every session begins with `setseed()` of it.
+    pub seed: BigDecimal,
+    pub bytes: BytesMeaning,
+    pub params: IndexMap<String, Scalar>,
+    pub profiles: IndexMap<String, Profile>,
+    /// Severity of each lint rule named in the front matter.
+    pub lint: BTreeMap<String, LintLevel>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PublishedSource {
+    pub title: Option<String>,
+    pub url: Option<String>,
+    pub author: Option<String>,
+    pub date: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct PostgresSpec {
+    /// A version that pins.yaml knows, such as `16.15`.
+    pub version: Spanned<String>,
+    /// Server settings, as `ALTER SYSTEM` takes them.
+    pub settings: BTreeMap<String, String>,
+    pub extensions: Vec<Spanned<String>>,
+    pub shm_size: Option<String>,
+    pub memory: Option<String>,
+    pub cpus: Option<String>,
+}
+
+/// Which kB, MB and GB an article means. KiB and MiB are always binary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
+pub enum BytesMeaning {
+    /// 1 kB = 1024 B, as Postgres's settings and `pg_size_pretty` mean it.
+    #[default]
+    Binary,
+    /// 1 kB = 1000 B.
+    Decimal,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LintLevel {
+    Ignore,
+    Warn,
+    Error,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Profile {
+    pub params: IndexMap<String, Scalar>,
+    /// Replaces `runs` of every experiment.
+    pub runs: Option<Runs>,
+    pub warmup: Option<u32>,
+}
+
+/// A YAML scalar as it stands in params and matrices.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Scalar {
+    Boolean(bool),
+    Number(BigDecimal),
+    Text(String),
+}
+
+impl std::fmt::Display for Scalar {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Boolean(value) => write!(f, "{value}"),
+            Self::Number(value) => f.write_str(&value.to_plain_string()),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+/// Names and values that psql variables are filled from: params, matrix columns, `\gset`.
+pub type Variables = IndexMap<String, Scalar>;
+
+// ---- blocks -----------------------------------------------------------------------------------
+
+/// One live fence.
+#[derive(Debug)]
+pub struct Block {
+    pub id: Spanned<String>,
+    /// The whole fence in the source, opening line to closing line.
+    pub span: Span,
+    /// The content, directives and SQL, for listings and fingerprints.
+    pub content: Extract,
+    pub kind: BlockKind,
+}
+
+#[derive(Debug)]
+pub enum BlockKind {
+    Fixture(Fixture),
+    Experiment(Box<Experiment>),
+    Claims(Claims),
+    Table(TableBlock),
+    Chart(ChartBlock),
+}
+
+/// SQL as psql would split it.
+#[derive(Clone, Debug, Default)]
+pub struct Script {
+    pub statements: Vec<Statement>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Statement {
+    /// The statement without its terminator, variables not yet applied.
+    pub text: Extract,
+    pub terminator: Terminator,
+    /// psql variables, ascending by their place in `text`.
+    pub variables: Vec<VariableReference>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Terminator {
+    /// `;` or the end of the script.
+    Semicolon,
+    /// `\gexec`: each cell of the result is a statement.
+    Gexec,
+    /// `\gset [prefix]`: the row's columns become variables.
+    Gset { prefix: String },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VariableReference {
+    pub name: String,
+    pub quoting: VariableQuoting,
+    /// In the statement's `text`, from the colon on.
+    pub range: std::ops::Range<usize>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VariableQuoting {
+    /// `:name`
+    Plain,
+    /// `:'name'`
+    Literal,
+    /// `:"name"`
+    Identifier,
+}
+
+#[derive(Debug)]
+pub struct Fixture {
+    pub id: Spanned<String>,
+    pub from: Option<Spanned<String>>,
+    pub script: Script,
+}
+
+#[derive(Debug)]
+pub struct Experiment {
+    pub id: Spanned<String>,
+    pub fixture: Option<Spanned<String>>,
+    pub cells: Cells,
+    pub runs: Runs,
+    pub warmup_runs: u32,
+    pub fresh: Fresh,
+    pub connect: Connect,
+    /// Server settings; values may be `:params`.
+    pub settings: IndexMap<String, Spanned<String>>,
+    /// Settings of the measuring session; values may be `:params`.
+    pub session: IndexMap<String, Spanned<String>>,
+    /// Names out of the catalogue, in the order written.
+    pub instruments: Vec<Spanned<InstrumentChoice>>,
+    /// For each statement.
+    pub timeout: Duration,
+    /// The SQLSTATE that `measure` must raise.
+    pub expect_error: Option<Spanned<String>>,
+    pub order: Order,
+    pub echo: bool,
+    pub caption: Option<TextWithFillIns>,
+    pub setup: Option<Phase>,
+    /// Own SQL instead of a repeat of `measure`.
+    pub warmup: Option<Phase>,
+    pub measure: Phase,
+    pub collects: Vec<Collect>,
+    pub teardown: Option<Phase>,
+    /// Column name and SQL expression over the other columns, in order.
+    pub derive: IndexMap<String, Spanned<String>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstrumentChoice {
+    pub name: String,
+}
+
+#[derive(Clone, Debug)]
+pub struct Phase {
+    pub script: Script,
+    /// The place of the `phase:` key, or of the block where the key is left out.
+    pub span: Span,
+}
+
+#[derive(Debug)]
+pub struct Collect {
+    /// The result's own table is `measured.<experiment>_<name>`; unnamed ones add their columns to
+    /// the experiment's.
+    pub name: Option<Spanned<String>>,
+    pub session: CollectSession,
+    pub phase: Phase,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CollectSession {
+    /// The measuring connection, inside a transaction that `measure` left open.
+    Subject,
+    /// An observer's connection; `:subject_pid` is the measuring backend.
+    Observer,
+}
+
+/// The combinations an experiment runs for. Every cell has the same columns, in the same order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cells {
+    pub columns: Vec<String>,
+    pub rows: Vec<Vec<Scalar>>,
+    pub span: Option<Span>,
+}
+
+impl Cells {
+    /// No matrix: one cell without columns.
+    pub fn single() -> Self {
+        Self {
+            columns: Vec::new(),
+            rows: vec![Vec::new()],
+            span: None,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Runs {
+    Fixed(u32),
+    /// Stops between `min` and `max` once the relative half-width of the median's 95 % interval
+    /// of `elapsed_ms` is below `until` (0.02 for `2%`).
+    Adaptive {
+        min: u32,
+        max: u32,
+        until: BigDecimal,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fresh {
+    Cell,
+    Run,
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connect {
+    Cell,
+    Run,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    Sequential,
+    Interleave,
+}
+
+// ---- claims, tables, charts -------------------------------------------------------------------
+
+#[derive(Debug)]
+pub struct Claims {
+    pub id: Spanned<String>,
+    pub claims: Vec<Claim>,
+}
+
+#[derive(Debug)]
+pub struct Claim {
+    pub name: Spanned<String>,
+    /// One query with one value.
+    pub query: Statement,
+    pub kind: ClaimKind,
+    pub tolerance: Option<Spanned<Tolerance>>,
+    pub unit: Option<String>,
+    pub bytes: Option<BytesMeaning>,
+    pub format: Option<String>,
+    /// What the source post says.
+    pub published: Option<Published>,
+    /// Holds only in this profile.
+    pub profile: Option<Spanned<String>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClaimKind {
+    /// The same on every machine and run.
+    Exact,
+    /// The same on every machine, within the tolerance.
+    Bounded,
+    /// Of this machine.
+    Noisy,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Published {
+    Number(BigDecimal),
+    Boolean(bool),
+    /// Anything else the post says, such as `8,023,5xx`.
+    Text(String),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Tolerance {
+    /// A share of the quoted value: 0.01 for `1%`.
+    Relative(BigDecimal),
+    /// In the claim's unit.
+    Absolute(BigDecimal),
+    Range(BigDecimal, BigDecimal),
+    AtLeast(BigDecimal),
+    AtMost(BigDecimal),
+}
+
+#[derive(Debug)]
+pub struct TableBlock {
+    pub id: Spanned<String>,
+    pub query: Statement,
+    pub caption: Option<TextWithFillIns>,
+    /// Shown columns, by the query's column name; empty: all, as they are named.
+    pub columns: IndexMap<String, TableColumn>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableColumn {
+    pub label: Option<String>,
+    pub format: Option<String>,
+}
+
+#[derive(Debug)]
+pub struct ChartBlock {
+    pub id: Spanned<String>,
+    pub query: Statement,
+    /// A name out of the catalogue of charts.
+    pub chart_type: Spanned<String>,
+    pub x: Spanned<String>,
+    /// One or several columns.
+    pub y: Vec<Spanned<String>>,
+    pub series: Option<Spanned<String>>,
+    /// Columns of the lower and upper end of an error bar.
+    pub error: Option<(Spanned<String>, Spanned<String>)>,
+    pub log: Vec<Axis>,
+    pub title: Option<TextWithFillIns>,
+    pub alt: TextWithFillIns,
+    pub caption: Option<TextWithFillIns>,
+    /// Titles of the axes; default: the column's name.
+    pub x_label: Option<String>,
+    pub y_label: Option<String>,
+    /// Merged into the ECharts option.
+    pub option: Option<serde_json::Value>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    X,
+    Y,
+}
+
+// ---- prose ------------------------------------------------------------------------------------
+
+/// A text from YAML (title, caption, alt …) in which `{{ values }}` are filled in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextWithFillIns {
+    /// The text as YAML reads it.
+    pub text: String,
+    /// Where the value stands in the source.
+    pub span: Span,
+    /// In `text`; `range` is an offset there.
+    pub fill_ins: Vec<FillIn>,
+}
+
+/// What the prose says that is checked or put in. All spans are offsets in the source.
+#[derive(Debug, Default)]
+pub struct Prose {
+    pub quotes: Vec<Quote>,
+    /// Outside front matter and blocks.
+    pub fill_ins: Vec<FillIn>,
+    pub references: Vec<Reference>,
+    pub citations: Vec<Citation>,
+}
+
+/// `[76 bytes](claim:index_wal)`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quote {
+    pub claim: Spanned<String>,
+    /// The link's text, markup taken out.
+    pub text: String,
+    /// The inside of the brackets.
+    pub text_span: Span,
+    /// The whole link.
+    pub span: Span,
+}
+
+/// `{{ expression }}`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FillIn {
+    pub expression: String,
+    /// With the braces.
+    pub span: Span,
+}
+
+/// `[](chart:insert_wal)`: becomes "Figure 1".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    pub kind: ReferenceKind,
+    pub id: Spanned<String>,
+    /// The link's text; empty: the number is put in.
+    pub text: String,
+    pub span: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReferenceKind {
+    Chart,
+    Table,
+    Experiment,
+}
+
+/// `[345 bytes](cite:source)`: a number that was not measured here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Citation {
+    pub target: Spanned<String>,
+    pub text: String,
+    pub span: Span,
+}

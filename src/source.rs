@@ -1,0 +1,168 @@
+//! A text that diagnostics point into: its name for people, its bytes, and the way from byte
+//! offsets to lines and columns.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Byte offsets into a [`Source`], end exclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Span {
+    pub start: usize,
+    pub end: usize,
+}
+
+impl Span {
+    pub fn new(start: usize, end: usize) -> Self {
+        Self { start, end }
+    }
+
+    pub fn range(self) -> Range<usize> {
+        self.start..self.end
+    }
+}
+
+impl From<Range<usize>> for Span {
+    fn from(range: Range<usize>) -> Self {
+        Self::new(range.start, range.end)
+    }
+}
+
+/// A value and the place it was written at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spanned<T> {
+    pub value: T,
+    pub span: Span,
+}
+
+impl<T> Spanned<T> {
+    pub fn new(value: T, span: impl Into<Span>) -> Self {
+        Self {
+            value,
+            span: span.into(),
+        }
+    }
+}
+
+/// One text file as it was read, not one byte changed.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Source {
+    /// As diagnostics print it: relative to the working directory where possible.
+    pub name: String,
+    pub path: PathBuf,
+    pub text: String,
+    line_starts: Vec<usize>,
+}
+
+impl Source {
+    pub fn new(name: impl Into<String>, path: impl Into<PathBuf>, text: String) -> Arc<Self> {
+        let line_starts = std::iter::once(0)
+            .chain(text.match_indices('\n').map(|(at, _)| at + 1))
+            .collect();
+        Arc::new(Self {
+            name: name.into(),
+            path: path.into(),
+            text,
+            line_starts,
+        })
+    }
+
+    /// The 1-based line and column (in characters) of a byte offset.
+    pub fn line_column(&self, offset: usize) -> (usize, usize) {
+        let mut offset = offset.min(self.text.len());
+        while !self.text.is_char_boundary(offset) {
+            offset -= 1;
+        }
+        let line = self.line_starts.partition_point(|&start| start <= offset);
+        let start = self.line_starts[line - 1];
+        (line, self.text[start..offset].chars().count() + 1)
+    }
+
+    pub fn slice(&self, span: Span) -> &str {
+        &self.text[span.range()]
+    }
+}
+
+/// Text taken out of a [`Source`] line by line (the content of a fenced block, which may stand
+/// in a list or a block quote), with the way back for every byte.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Extract {
+    pub text: String,
+    /// (offset in `text`, offset in the source), ascending; between two entries the bytes are the same.
+    map: Vec<(usize, usize)>,
+}
+
+impl Extract {
+    /// Appends a piece that stands at `at` in the source.
+    pub fn push(&mut self, piece: &str, at: usize) {
+        self.map.push((self.text.len(), at));
+        self.text.push_str(piece);
+    }
+
+    /// The source offset of a byte of `text`; `text.len()` gives the end of the last piece.
+    pub fn to_source(&self, offset: usize) -> usize {
+        let index = self.map.partition_point(|&(start, _)| start <= offset);
+        match index.checked_sub(1).map(|i| self.map[i]) {
+            Some((start, source)) => source + (offset - start),
+            None => 0,
+        }
+    }
+
+    /// The source span of a range of `text`, never reaching over into a later piece.
+    pub fn span(&self, range: Range<usize>) -> Span {
+        let start = self.to_source(range.start);
+        let end = if range.end > range.start {
+            self.to_source(range.end - 1) + 1
+        } else {
+            start
+        };
+        Span::new(start, end)
+    }
+
+    /// A part of this extract that keeps the way back.
+    pub fn slice(&self, range: Range<usize>) -> Extract {
+        let mut part = Extract::default();
+        let mut at = range.start;
+        while at < range.end {
+            let next = self.map.partition_point(|&(start, _)| start <= at);
+            let end = self
+                .map
+                .get(next)
+                .map_or(range.end, |&(start, _)| start.min(range.end));
+            part.push(&self.text[at..end], self.to_source(at));
+            at = end;
+        }
+        if part.map.is_empty() {
+            part.map.push((0, self.to_source(range.start)));
+        }
+        part
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_columns_count_characters_from_one() {
+        let source = Source::new("a.md", "a.md", "ab\nµs x\n".into());
+        assert_eq!(source.line_column(0), (1, 1));
+        assert_eq!(source.line_column(3), (2, 1));
+        assert_eq!(source.line_column(5), (2, 2));
+        assert_eq!(source.line_column(99), (3, 1));
+    }
+
+    #[test]
+    fn an_extract_leads_back_to_every_byte() {
+        let mut extract = Extract::default();
+        extract.push("ab\n", 10);
+        extract.push("cd\n", 20);
+        assert_eq!(extract.to_source(1), 11);
+        assert_eq!(extract.to_source(4), 21);
+        assert_eq!(extract.span(1..5), Span::new(11, 22));
+        let part = extract.slice(2..5);
+        assert_eq!(part.text, "\ncd");
+        assert_eq!(part.to_source(0), 12);
+        assert_eq!(part.to_source(2), 21);
+    }
+}
