@@ -104,10 +104,28 @@ pub struct ExperimentRecord {
     /// Summary of every numeric column, one entry a cell; what the page shows as spread.
     pub summaries: Vec<CellSummary>,
     pub doubts: Vec<Doubt>,
+    /// Columns of `measured` that `derive` computed; the others were measured.
+    pub derived: Vec<String>,
     /// `measured.<experiment>`
     #[serde(with = "table")]
     pub measured: Table,
     /// `measured.<experiment>_<name>`, by name.
+    #[serde(with = "tables")]
+    pub results: IndexMap<String, Table>,
+}
+
+/// One run of one cell, as it was measured: what the store keeps and `measured.<experiment>` is
+/// made of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Index into the experiment's cells.
+    pub cell: usize,
+    /// From 1.
+    pub run: u32,
+    /// One row: what the instruments, the last statement and the unnamed collects gave.
+    #[serde(with = "table")]
+    pub row: Table,
+    /// Results of their own (`statements`, `wal`, named collects), without matrix columns.
     #[serde(with = "tables")]
     pub results: IndexMap<String, Table>,
 }

@@ -1,0 +1,249 @@
+//! The inputs of an experiment by name, printable and hashable. What is not in here (prose,
+//! captions, `derive`, `timeout`, whether the listing is shown) never makes an experiment run
+//! again.
+
+use super::reasons::Difference;
+use super::{Resolved, ServerIdentity};
+use crate::article::{
+    Article, CollectSession, Experiment, Fixture, Runs, Scalar, Script, Terminator,
+};
+use crate::record::Fingerprint;
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Raised whenever the way things are measured changes in a manner that changes results.
+pub const PROTOCOL: u32 = 1;
+
+/// Everything the result of `experiment` depends on.
+pub fn of_experiment(
+    article: &Article,
+    experiment: &Experiment,
+    resolved: &Resolved,
+    server: &ServerIdentity,
+) -> Fingerprint {
+    let mut fields = BTreeMap::new();
+    let mut put = |name: String, value: String| {
+        fields.insert(name, value.replace("\r\n", "\n"));
+    };
+    put("protocol".into(), PROTOCOL.to_string());
+    put("server".into(), describe_server(server));
+    let front = &article.front_matter;
+    for (name, value) in &front.postgres.settings {
+        put(format!("server setting `{name}`"), value.clone());
+    }
+    for extension in &front.postgres.extensions {
+        put(
+            format!("extension `{}`", extension.value),
+            "created".into(),
+        );
+    }
+    put("seed".into(), front.seed.to_plain_string());
+    let mut used = BTreeSet::new();
+    for fixture in fixture_closure(article, experiment) {
+        put(
+            format!("fixture `{}`", fixture.id.value),
+            script_text(&fixture.script),
+        );
+        used.extend(variable_names(&fixture.script));
+    }
+    for (name, value) in experiment_fields(experiment, resolved) {
+        put(name, value);
+    }
+    used.extend(experiment_variables(experiment));
+    for name in used {
+        if let Some(value) = resolved.params.get(&name) {
+            // A matrix column hides the param inside the experiment, but not inside its fixture;
+            // naming it in both cases errs on the side of running.
+            put(format!("param `{name}`"), value.to_string());
+        }
+    }
+    Fingerprint { fields }
+}
+
+/// The hex sha256 of a fingerprint's canonical JSON.
+pub fn sha256(fingerprint: &Fingerprint) -> String {
+    let json = serde_json::to_vec(fingerprint).expect("strings serialise");
+    hex(&Sha256::digest(json))
+}
+
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("a string takes every write");
+        text
+    })
+}
+
+/// What differs between two fingerprints, by input.
+pub fn differences(before: &Fingerprint, now: &Fingerprint) -> Vec<Difference> {
+    let names: BTreeSet<&String> = before.fields.keys().chain(now.fields.keys()).collect();
+    names
+        .into_iter()
+        .map(|name| Difference {
+            input: name.clone(),
+            before: before.fields.get(name).cloned(),
+            now: now.fields.get(name).cloned(),
+        })
+        .filter(|difference| difference.before != difference.now)
+        .collect()
+}
+
+fn describe_server(server: &ServerIdentity) -> String {
+    format!(
+        "{} {} {}",
+        server.version,
+        server.engine,
+        server.digest.as_deref().unwrap_or("unpinned")
+    )
+}
+
+/// The experiment's fixture and those it is built from, outermost last.
+fn fixture_closure<'a>(article: &'a Article, experiment: &'a Experiment) -> Vec<&'a Fixture> {
+    let mut closure: Vec<&Fixture> = Vec::new();
+    let mut next = experiment.fixture.as_ref();
+    while let Some(id) = next {
+        let Some(fixture) = article
+            .fixtures()
+            .find(|fixture| fixture.id.value == id.value)
+        else {
+            break;
+        };
+        if closure.iter().any(|known| known.id == fixture.id) {
+            break;
+        }
+        closure.push(fixture);
+        next = fixture.from.as_ref();
+    }
+    closure
+}
+
+fn experiment_fields(experiment: &Experiment, resolved: &Resolved) -> Vec<(String, String)> {
+    let mut fields = vec![
+        ("matrix".to_owned(), cells_text(experiment)),
+        ("runs".to_owned(), runs_text(&resolved.runs(experiment))),
+        (
+            "warmup runs".to_owned(),
+            resolved.warmup_runs(experiment).to_string(),
+        ),
+        ("fresh".to_owned(), format!("{:?}", experiment.fresh)),
+        ("connect".to_owned(), format!("{:?}", experiment.connect)),
+        ("order".to_owned(), format!("{:?}", experiment.order)),
+        ("measure".to_owned(), script_text(&experiment.measure.script)),
+    ];
+    let instruments: Vec<&str> = experiment
+        .instruments
+        .iter()
+        .map(|choice| choice.value.name.as_str())
+        .collect();
+    fields.push(("instruments".to_owned(), instruments.join(", ")));
+    for (name, phase) in [
+        ("setup", &experiment.setup),
+        ("warmup", &experiment.warmup),
+        ("teardown", &experiment.teardown),
+    ] {
+        if let Some(phase) = phase {
+            fields.push((name.to_owned(), script_text(&phase.script)));
+        }
+    }
+    for (number, collect) in experiment.collects.iter().enumerate() {
+        let session = match collect.session {
+            CollectSession::Subject => "subject",
+            CollectSession::Observer => "observer",
+        };
+        let name = collect.name.as_ref().map_or("", |name| &name.value);
+        fields.push((
+            format!("collect {}", number + 1),
+            format!("{session} {name}\n{}", script_text(&collect.phase.script)),
+        ));
+    }
+    for (name, value) in &experiment.settings {
+        fields.push((format!("setting `{name}`"), value.value.clone()));
+    }
+    for (name, value) in &experiment.session {
+        fields.push((format!("session setting `{name}`"), value.value.clone()));
+    }
+    if let Some(sqlstate) = &experiment.expect_error {
+        fields.push(("expect_error".to_owned(), sqlstate.value.clone()));
+    }
+    fields
+}
+
+fn cells_text(experiment: &Experiment) -> String {
+    let rows: Vec<String> = experiment
+        .cells
+        .rows
+        .iter()
+        .map(|row| {
+            let cells: Vec<String> = experiment
+                .cells
+                .columns
+                .iter()
+                .zip(row)
+                .map(|(name, value)| format!("{name}={}", scalar_text(value)))
+                .collect();
+            cells.join(" ")
+        })
+        .collect();
+    rows.join("\n")
+}
+
+fn scalar_text(value: &Scalar) -> String {
+    match value {
+        // So that the text `1` and the number 1 differ.
+        Scalar::Text(text) => format!("{text:?}"),
+        other => other.to_string(),
+    }
+}
+
+fn runs_text(runs: &Runs) -> String {
+    match runs {
+        Runs::Fixed(runs) => runs.to_string(),
+        Runs::Adaptive { min, max, until } => {
+            format!("{min} to {max} until {}", until.to_plain_string())
+        }
+    }
+}
+
+fn script_text(script: &Script) -> String {
+    script
+        .statements
+        .iter()
+        .map(|statement| {
+            let end = match &statement.terminator {
+                Terminator::Semicolon => ";".to_owned(),
+                Terminator::Gexec => " \\gexec".to_owned(),
+                Terminator::Gset { prefix } => format!(" \\gset {prefix}"),
+            };
+            format!("{}{end}\n", statement.text.text.trim())
+        })
+        .collect()
+}
+
+fn variable_names(script: &Script) -> impl Iterator<Item = String> + '_ {
+    script
+        .statements
+        .iter()
+        .flat_map(|statement| &statement.variables)
+        .map(|reference| reference.name.clone())
+}
+
+fn experiment_variables(experiment: &Experiment) -> BTreeSet<String> {
+    let phases = [&experiment.setup, &experiment.warmup, &experiment.teardown]
+        .into_iter()
+        .flatten()
+        .chain([&experiment.measure])
+        .chain(experiment.collects.iter().map(|collect| &collect.phase));
+    let mut names: BTreeSet<String> = phases
+        .flat_map(|phase| variable_names(&phase.script))
+        .collect();
+    // `settings` and `session` values may name params too: `:work_mem`.
+    for value in experiment.settings.values().chain(experiment.session.values()) {
+        names.extend(value.value.split(':').skip(1).map(|rest| {
+            rest.trim_matches(['\'', '"'])
+                .chars()
+                .take_while(|c| c.is_alphanumeric() || *c == '_')
+                .collect()
+        }));
+    }
+    names
+}
