@@ -37,6 +37,22 @@ impl Failure {
         Self::Internal(Diagnostic::error(message))
     }
 
+    /// The same failure with a place for those of its diagnostics that have none.
+    #[must_use]
+    pub fn at(self, source: &std::sync::Arc<crate::source::Source>, span: crate::source::Span) -> Self {
+        let place = |diagnostic: Diagnostic| match diagnostic.place {
+            None => diagnostic.at(source, span),
+            Some(_) => diagnostic,
+        };
+        match self {
+            Self::Article(diagnostics) => {
+                Self::Article(diagnostics.into_iter().map(place).collect())
+            }
+            Self::Engine(diagnostic) => Self::Engine(place(diagnostic)),
+            other => other,
+        }
+    }
+
     /// A file operation that failed, with the file.
     pub fn io(doing: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
         Self::internal(format!("cannot {doing} `{}`: {error}", path.display()))

@@ -1,1 +1,101 @@
-//! The measure stage.
+//! Runs one experiment on one server. Entry: [`measure`].
+//!
+//! 1. [`settings`] brings the server to the experiment's settings.
+//! 2. [`fixture`] builds the starting state once and clones it for each fresh state.
+//! 3. [`protocol`] walks cells and runs: setup, warm-up, the measured window, collects.
+//! 4. [`instrument`]s read around the window; [`doubts`] watch it.
+//! 5. After each unit the samples are handed to the store.
+
+pub mod clock;
+mod doubts;
+pub mod environment;
+mod fixture;
+pub mod instrument;
+mod protocol;
+mod script;
+mod settings;
+pub mod statistics;
+
+pub use fixture::Fixtures;
+
+use crate::article::{Article, Experiment};
+use crate::engine::Server;
+use crate::exit_code::Failure;
+use crate::plan::Resolved;
+use crate::record::Fingerprint;
+use crate::record::store::{Store, StoredExperiment};
+
+/// What one experiment is measured with.
+pub struct Request<'a> {
+    pub article: &'a Article,
+    pub resolved: &'a Resolved,
+    pub experiment: &'a Experiment,
+    pub inputs: &'a Fingerprint,
+    /// sha256 of `inputs`.
+    pub fingerprint: &'a str,
+    /// sha256 of the host.
+    pub host: &'a str,
+    /// What an interrupted run had finished.
+    pub kept: Option<&'a StoredExperiment>,
+    pub store: &'a Store,
+}
+
+/// Told what happens, as it happens.
+pub trait Progress {
+    /// What runs now: an experiment's cell ("indexes=8") and phase.
+    fn activity(&self, experiment: &str, cell: &str, phase: &str);
+    /// A unit (one cell, or one run of one where cells are interleaved) is measured and stored.
+    fn unit_done(&self, experiment: &str, cell: usize, seconds: f64);
+}
+
+/// Measures what is still missing of an experiment; every unit is in the store when it returns.
+pub async fn measure(
+    server: &mut Server,
+    fixtures: &mut Fixtures,
+    request: &Request<'_>,
+    progress: &dyn Progress,
+) -> Result<(), Failure> {
+    let Request {
+        article,
+        resolved,
+        experiment,
+        ..
+    } = *request;
+    if let Some(fixture) = &experiment.fixture {
+        progress.activity(&experiment.id.value, "", &format!("fixture {}", fixture.value));
+        fixtures
+            .build(server, article, resolved, &fixture.value)
+            .await?;
+    }
+    let (applied, read_back) =
+        settings::apply(server, article, experiment, &resolved.params).await?;
+    let start = StoredExperiment {
+        inputs: request.inputs.clone(),
+        host: request.host.to_owned(),
+        measured_at: request
+            .kept
+            .map_or_else(clock::now, |kept| kept.measured_at.clone()),
+        settings: read_back,
+        ..protocol::reusable(experiment, request.kept)
+    };
+    let mut writer = request
+        .store
+        .writer(&experiment.id.value, request.fingerprint, &start)
+        .map_err(|error| {
+            Failure::internal(format!(
+                "cannot write results of `{}`: {error}",
+                experiment.id.value
+            ))
+        })?;
+    let result = protocol::run(server, request, &start, &mut writer, progress).await;
+    settings::undo(server, applied).await?;
+    result
+}
+
+/// Stops the tool's own background writers from leaving results of an earlier attempt behind.
+pub async fn prepare(server: &Server) -> Result<(), Failure> {
+    server
+        .create_extension(settings::TOOL_DATABASE, "pg_walinspect")
+        .await
+        .map(drop)
+}

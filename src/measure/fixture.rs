@@ -1,0 +1,122 @@
+//! Starting states: built once a server, each in a database of its own, cloned for whatever names
+//! them.
+
+use super::script::{self, Rules};
+use super::settings::broken;
+use crate::article::{Article, Fixture};
+use crate::engine::session::{Role, Session, SessionError};
+use crate::engine::Server;
+use crate::exit_code::Failure;
+use crate::plan::Resolved;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// A fixture may take longer than a measured statement: it is built once.
+const TIMEOUT: Duration = Duration::from_secs(3600);
+
+/// The fixtures that stand on the running server.
+#[derive(Debug, Default)]
+pub struct Fixtures {
+    built: BTreeSet<String>,
+}
+
+/// The database a fixture stands in.
+pub fn database(fixture: &str) -> String {
+    format!("fixture_{fixture}")
+}
+
+impl Fixtures {
+    /// Builds a fixture and those it is built from, unless they stand already.
+    pub async fn build(
+        &mut self,
+        server: &Server,
+        article: &Article,
+        resolved: &Resolved,
+        id: &str,
+    ) -> Result<(), Failure> {
+        let mut chain: Vec<&Fixture> = Vec::new();
+        let mut next = Some(id);
+        while let Some(id) = next.filter(|id| !self.built.contains(*id)) {
+            let Some(fixture) = article.fixtures().find(|fixture| fixture.id.value == id) else {
+                break;
+            };
+            chain.push(fixture);
+            next = fixture.from.as_ref().map(|from| from.value.as_str());
+        }
+        for fixture in chain.into_iter().rev() {
+            build_one(server, article, resolved, fixture).await?;
+            self.built.insert(fixture.id.value.clone());
+        }
+        Ok(())
+    }
+}
+
+async fn build_one(
+    server: &Server,
+    article: &Article,
+    resolved: &Resolved,
+    fixture: &Fixture,
+) -> Result<(), Failure> {
+    let name = database(&fixture.id.value);
+    let template = fixture.from.as_ref().map(|from| database(&from.value));
+    create_database(server, article, &name, template.as_deref()).await?;
+    let mut session = author_session(server, article, &name).await?;
+    let mut variables = resolved.params.clone();
+    let rules = Rules {
+        source: &article.source,
+        timeout: TIMEOUT,
+    };
+    script::run(&mut session, None, &fixture.script, &mut variables, rules)
+        .await
+        .map(drop)
+        .map_err(|(_, error)| {
+            let note = format!("in fixture `{}`", fixture.id.value);
+            failure(error, note)
+        })
+}
+
+/// An error of a script as the failure it is, with where it happened.
+pub fn failure(error: script::ScriptError, note: String) -> Failure {
+    let diagnostic = error.diagnostic().clone().note(note);
+    match error {
+        script::ScriptError::Lost(_) => Failure::Engine(diagnostic),
+        _ => Failure::article(diagnostic),
+    }
+}
+
+/// A database of the author's, with the article's extensions.
+pub async fn create_database(
+    server: &Server,
+    article: &Article,
+    name: &str,
+    template: Option<&str>,
+) -> Result<(), Failure> {
+    server.drop_database(name).await?;
+    server.create_database(name, template).await?;
+    if template.is_none() {
+        for extension in &article.front_matter.postgres.extensions {
+            server
+                .create_extension(name, &extension.value)
+                .await
+                .map_err(|failure| failure.at(&article.source, extension.span))?;
+        }
+    }
+    Ok(())
+}
+
+/// A session of the author's role that begins with the article's seed.
+pub async fn author_session(
+    server: &Server,
+    article: &Article,
+    database: &str,
+) -> Result<Session, Failure> {
+    let seeded = async {
+        let mut session = server.connect(database, Role::Author).await?;
+        let seed = article.front_matter.seed.to_plain_string();
+        session
+            .execute(&format!("SELECT pg_catalog.setseed({seed})"))
+            .await?;
+        Ok::<_, SessionError>(session)
+    };
+    seeded.await.map_err(|error| broken(&error))
+}

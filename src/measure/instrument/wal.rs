@@ -1,0 +1,245 @@
+//! `wal`: what a window wrote ahead, between two insert positions.
+//!
+//! 1. Before: the insert position, read last of all instruments.
+//! 2. After: the insert position again, read first of all.
+//! 3. A transactional message forces everything up to there to be flushed; without that,
+//!    `pg_get_wal_stats` answers for a part of the window and says nothing of it.
+//! 4. `pg_get_wal_stats` counts records and image bytes by record type. Images are counted only in
+//!    the parts of a large window that hold any: `pg_get_wal_block_info` takes 2 µs a block, the
+//!    statistics 0.1 µs a record.
+
+use super::{ColumnDescription, Instrument, Probe, Reading, Sessions, Window};
+use crate::engine::session::{Session, SessionError};
+use crate::quantity::{Column, Table, Value};
+use bigdecimal::BigDecimal;
+use futures_util::future::{FutureExt, LocalBoxFuture};
+
+pub const INSTRUMENT: Instrument = Instrument {
+    name: "wal",
+    description: "write-ahead log between the insert positions before and after `measure`, after \
+                  a forced flush; by record type in `measured.<experiment>_wal`",
+    minimum_version: 16,
+    columns: &[
+        ColumnDescription {
+            name: "wal_bytes",
+            type_name: "numeric",
+            unit: "B",
+            description: "difference of pg_current_wal_insert_lsn()",
+        },
+        ColumnDescription {
+            name: "wal_bytes_without_fpi",
+            type_name: "numeric",
+            unit: "B",
+            description: "wal_bytes less wal_fpi_bytes; a record with an image leaves its own \
+                          data out, so this is a little below what it would be without images",
+        },
+        ColumnDescription {
+            name: "wal_records",
+            type_name: "numeric",
+            unit: "records",
+            description: "number of WAL records",
+        },
+        ColumnDescription {
+            name: "wal_fpi",
+            type_name: "numeric",
+            unit: "images",
+            description: "number of full-page images",
+        },
+        ColumnDescription {
+            name: "wal_fpi_bytes",
+            type_name: "numeric",
+            unit: "B",
+            description: "size of the full-page images, after removal of the hole and compression",
+        },
+    ],
+    disturbed_by: "everything else that writes WAL in the cluster (it is one log for all \
+                   databases): autovacuum, the background writer's record of running transactions \
+                   every 15 s (about 50 B); a checkpoint just before makes each first touch of a \
+                   page an image",
+    probe: || {
+        Box::new(Wal {
+            start: String::new(),
+        })
+    },
+};
+
+/// Above this many records a window is searched for images in parts.
+const SMALL_WINDOW: u32 = 200_000;
+const PARTS: u32 = 64;
+
+struct Wal {
+    start: String,
+}
+
+impl Probe for Wal {
+    fn before<'a>(
+        &'a mut self,
+        sessions: &'a mut Sessions<'_>,
+    ) -> LocalBoxFuture<'a, Result<(), SessionError>> {
+        async move {
+            self.start = insert_position(sessions.control).await?;
+            Ok(())
+        }
+        .boxed_local()
+    }
+
+    fn after<'a>(
+        &'a mut self,
+        sessions: &'a mut Sessions<'_>,
+        _: &'a Window,
+    ) -> LocalBoxFuture<'a, Result<Reading, SessionError>> {
+        async move {
+            let end = insert_position(sessions.control).await?;
+            read(sessions.control, &self.start, &end).await
+        }
+        .boxed_local()
+    }
+}
+
+async fn insert_position(control: &mut Session) -> Result<String, SessionError> {
+    scalar(control, "SELECT pg_catalog.pg_current_wal_insert_lsn()").await
+}
+
+async fn scalar(control: &mut Session, sql: &str) -> Result<String, SessionError> {
+    let result = control.execute(sql).await?;
+    Ok(result
+        .rows
+        .into_iter()
+        .flatten()
+        .flatten()
+        .next()
+        .unwrap_or_default())
+}
+
+async fn read(control: &mut Session, start: &str, end: &str) -> Result<Reading, SessionError> {
+    let bytes = number(control, &format!("SELECT '{end}'::pg_lsn - '{start}'::pg_lsn")).await?;
+    if bytes == BigDecimal::from(0) {
+        return Ok(reading(&bytes, Vec::new(), &BigDecimal::from(0)));
+    }
+    control
+        .execute("SELECT pg_catalog.pg_logical_emit_message(true, 'remeasure', '')")
+        .await?;
+    let types = control
+        .execute(&format!(
+            "SELECT \"resource_manager/record_type\", count, record_size, fpi_size \
+             FROM pg_get_wal_stats('{start}', '{end}', true) WHERE count > 0 ORDER BY 1"
+        ))
+        .await?
+        .rows;
+    let records = column_sum(&types, 1);
+    let images = if column_sum(&types, 3) == BigDecimal::from(0) {
+        BigDecimal::from(0)
+    } else if records <= BigDecimal::from(SMALL_WINDOW) {
+        number(control, &images_between(&format!("'{start}'::pg_lsn"), &format!("'{end}'::pg_lsn")))
+            .await?
+    } else {
+        number(control, &images_in_parts(start, end)).await?
+    };
+    Ok(reading(&bytes, types, &images))
+}
+
+async fn number(control: &mut Session, sql: &str) -> Result<BigDecimal, SessionError> {
+    Ok(scalar(control, sql).await?.parse().unwrap_or_default())
+}
+
+fn images_between(start: &str, end: &str) -> String {
+    format!(
+        "SELECT count(*) FROM pg_get_wal_block_info({start}, {end}, false) \
+         WHERE block_fpi_length > 0"
+    )
+}
+
+/// Cuts the window at record boundaries (`pg_get_wal_record_info` finds the first record at or
+/// after a position) and looks for images only in the parts that the cheap statistics say hold
+/// some.
+fn images_in_parts(start: &str, end: &str) -> String {
+    format!(
+        "WITH positions AS MATERIALIZED (\
+           SELECT '{start}'::pg_lsn AS cut UNION \
+           SELECT (pg_get_wal_record_info('{start}'::pg_lsn + part * \
+             trunc(('{end}'::pg_lsn - '{start}'::pg_lsn) / {PARTS}))).start_lsn \
+           FROM generate_series(1, {PARTS} - 1) AS part), \
+         parts AS MATERIALIZED (\
+           SELECT cut AS part_start, lead(cut, 1, '{end}'::pg_lsn) OVER (ORDER BY cut) AS part_end \
+           FROM positions WHERE cut < '{end}'::pg_lsn), \
+         holding AS MATERIALIZED (\
+           SELECT part_start, part_end FROM parts WHERE \
+             (SELECT sum(fpi_size) FROM pg_get_wal_stats(part_start, part_end)) > 0) \
+         SELECT coalesce(sum(({})), 0) FROM holding",
+        images_between("part_start", "part_end")
+    )
+}
+
+fn column_sum(rows: &[Vec<Option<String>>], column: usize) -> BigDecimal {
+    rows.iter()
+        .filter_map(|row| row.get(column)?.as_deref()?.parse::<BigDecimal>().ok())
+        .sum()
+}
+
+fn reading(bytes: &BigDecimal, types: Vec<Vec<Option<String>>>, images: &BigDecimal) -> Reading {
+    let image_bytes = column_sum(&types, 3);
+    let numeric = |number: &BigDecimal| {
+        Value::from_postgres(Some(&number.to_plain_string()), "numeric")
+    };
+    let mut reading = INSTRUMENT.reading(vec![
+        numeric(bytes),
+        numeric(&(bytes - &image_bytes)),
+        numeric(&column_sum(&types, 1)),
+        numeric(images),
+        numeric(&image_bytes),
+    ]);
+    let columns = vec![
+        Column::new("record_type", "text"),
+        Column::new("count", "numeric"),
+        Column::new("record_bytes", "numeric"),
+        Column::new("fpi_bytes", "numeric"),
+    ];
+    let rows = types
+        .iter()
+        .map(|row| {
+            columns
+                .iter()
+                .zip(row)
+                .map(|(column, cell)| Value::from_postgres(cell.as_deref(), &column.type_name))
+                .collect()
+        })
+        .collect();
+    reading
+        .results
+        .insert("wal".to_owned(), Table { columns, rows });
+    reading
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn image_bytes_are_subtracted_and_types_kept() {
+        let row = |cells: [&str; 4]| cells.map(|cell| Some(cell.to_owned())).to_vec();
+        let reading = reading(
+            &BigDecimal::from(10_000),
+            vec![
+                row(["Heap/INSERT", "100", "6000", "0"]),
+                row(["Btree/INSERT_LEAF", "99", "3000", "800"]),
+            ],
+            &BigDecimal::from(2),
+        );
+        let texts: Vec<String> = reading
+            .columns
+            .iter()
+            .map(|(column, value)| format!("{}={value}", column.name))
+            .collect();
+        assert_eq!(
+            texts,
+            [
+                "wal_bytes=10000",
+                "wal_bytes_without_fpi=9200",
+                "wal_records=199",
+                "wal_fpi=2",
+                "wal_fpi_bytes=800"
+            ]
+        );
+        assert_eq!(reading.results["wal"].rows.len(), 2);
+    }
+}

@@ -1,0 +1,758 @@
+//! The order in which an experiment's cells and runs are measured. Serial: nothing else of ours
+//! runs while a window is open.
+
+use super::doubts::{self, Watch};
+use super::fixture::{self, author_session, create_database};
+use super::instrument::{Probe, Sessions, Window, instrument};
+use super::script::{self, Ran, Rules, ScriptError};
+use super::settings::{broken, literal, tool_session};
+use super::{Progress, Request};
+use crate::article::{
+    Collect, CollectSession, Connect, Experiment, Fresh, Order, Phase, Runs, Scalar, Variables,
+};
+use crate::diagnostic::Diagnostic;
+use crate::engine::Server;
+use crate::engine::session::{Session, SessionError, StatementResult};
+use crate::exit_code::Failure;
+use crate::parse::sql::expand_text;
+use crate::quantity::{Column, Table, Value};
+use crate::record::store::{ResultWriter, StoredExperiment};
+use crate::record::{Doubt, Sample};
+use indexmap::IndexMap;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// What of an interrupted run can be kept: whole cells where cells do not see one another.
+pub fn reusable(experiment: &Experiment, kept: Option<&StoredExperiment>) -> StoredExperiment {
+    match kept {
+        Some(kept) if resumes_by_cell(experiment) => kept.clone(),
+        _ => StoredExperiment::default(),
+    }
+}
+
+fn resumes_by_cell(experiment: &Experiment) -> bool {
+    experiment.order == Order::Sequential && experiment.fresh != Fresh::Never
+}
+
+/// Measures every cell that `start` does not hold and hands each to the store.
+pub async fn run(
+    server: &Server,
+    request: &Request<'_>,
+    start: &StoredExperiment,
+    writer: &mut ResultWriter,
+    progress: &dyn Progress,
+) -> Result<(), Failure> {
+    let control = tool_session(server).await?;
+    let mut protocol = Protocol {
+        server,
+        request,
+        control,
+        progress,
+        doubts: Vec::new(),
+    };
+    let mut samples = start.samples.clone();
+    let cells: Vec<usize> = (0..request.experiment.cells.rows.len())
+        .filter(|cell| start.samples.iter().all(|sample| sample.cell != *cell))
+        .collect();
+    let units = match request.experiment.order {
+        Order::Sequential => protocol.sequential(&cells, writer).await?,
+        Order::Interleave => protocol.interleaved(&cells, writer).await?,
+    };
+    samples.extend(units);
+    let late = doubts::outliers(&samples, |cell| {
+        prefix(&cell_label(request.experiment, cell))
+    });
+    writer.finished(&late).map_err(|error| store_failed(&error))
+}
+
+/// `indexes=8 fillfactor=90`, or nothing where there is no matrix.
+pub fn cell_label(experiment: &Experiment, cell: usize) -> String {
+    let cells = &experiment.cells;
+    let pairs: Vec<String> = cells
+        .columns
+        .iter()
+        .zip(&cells.rows[cell])
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    pairs.join(" ")
+}
+
+fn prefix(label: &str) -> String {
+    if label.is_empty() {
+        String::new()
+    } else {
+        format!("{label}, ")
+    }
+}
+
+fn store_failed(error: &std::io::Error) -> Failure {
+    Failure::internal(format!("cannot store what was measured: {error}"))
+}
+
+struct Protocol<'a> {
+    server: &'a Server,
+    request: &'a Request<'a>,
+    /// The tool's own connection, as superuser, in the tool's database.
+    control: Session,
+    progress: &'a dyn Progress,
+    doubts: Vec<Doubt>,
+}
+
+/// A cell in progress: its database, connections and variables.
+struct State {
+    database: String,
+    subject: Session,
+    observer: Session,
+    variables: Variables,
+}
+
+impl Protocol<'_> {
+    fn experiment(&self) -> &Experiment {
+        self.request.experiment
+    }
+
+    fn rules(&self) -> Rules<'_> {
+        Rules {
+            source: &self.request.article.source,
+            timeout: self.request.experiment.timeout,
+        }
+    }
+
+    fn activity(&self, cell: usize, phase: &str) {
+        let experiment = self.request.experiment;
+        self.progress
+            .activity(&experiment.id.value, &cell_label(experiment, cell), phase);
+    }
+
+    /// Cell after cell, each with all its runs.
+    async fn sequential(
+        &mut self,
+        cells: &[usize],
+        writer: &mut ResultWriter,
+    ) -> Result<Vec<Sample>, Failure> {
+        let mut all = Vec::new();
+        let mut previous: Option<State> = None;
+        for &cell in cells {
+            let began = Instant::now();
+            let mut state = self.begin_cell(cell, previous.take()).await?;
+            let mut samples: Vec<Sample> = Vec::new();
+            while self.wants_more(&samples) {
+                let run = u32::try_from(samples.len()).unwrap_or(u32::MAX) + 1;
+                state = self.renew(cell, run, state).await?;
+                samples.push(self.one_run(cell, run, &mut state).await?);
+            }
+            previous = self.end_cell(cell, state).await?;
+            self.store_unit(writer, cell, began, &samples)?;
+            all.extend(samples);
+        }
+        if let Some(state) = previous {
+            self.discard(state).await?;
+        }
+        Ok(all)
+    }
+
+    /// Run 1 of every cell, then run 2 …: what drifts with time meets all cells alike.
+    async fn interleaved(
+        &mut self,
+        cells: &[usize],
+        writer: &mut ResultWriter,
+    ) -> Result<Vec<Sample>, Failure> {
+        let mut states: BTreeMap<usize, State> = BTreeMap::new();
+        let mut samples: BTreeMap<usize, Vec<Sample>> = BTreeMap::new();
+        let mut began: BTreeMap<usize, f64> = BTreeMap::new();
+        loop {
+            let mut measured = false;
+            for &cell in cells {
+                let done = samples.entry(cell).or_default();
+                if !self.wants_more(done) {
+                    continue;
+                }
+                measured = true;
+                let run = u32::try_from(done.len()).unwrap_or(u32::MAX) + 1;
+                let start = Instant::now();
+                let state = match states.remove(&cell) {
+                    Some(state) => self.renew(cell, run, state).await?,
+                    None => self.begin_cell(cell, None).await?,
+                };
+                let mut state = state;
+                let sample = self.one_run(cell, run, &mut state).await?;
+                samples.entry(cell).or_default().push(sample);
+                *began.entry(cell).or_default() += start.elapsed().as_secs_f64();
+                states.insert(cell, state);
+            }
+            if !measured {
+                break;
+            }
+        }
+        for (cell, state) in states {
+            if let Some(state) = self.end_cell(cell, state).await? {
+                self.discard(state).await?;
+            }
+        }
+        for (cell, samples) in &samples {
+            let doubts = std::mem::take(&mut self.doubts);
+            let seconds = began.get(cell).copied().unwrap_or_default();
+            writer
+                .unit(*cell, seconds, samples, &doubts)
+                .map_err(|error| store_failed(&error))?;
+            let id = &self.request.experiment.id.value;
+            self.progress.unit_done(id, *cell, seconds);
+        }
+        Ok(samples.into_values().flatten().collect())
+    }
+
+    fn store_unit(
+        &mut self,
+        writer: &mut ResultWriter,
+        cell: usize,
+        began: Instant,
+        samples: &[Sample],
+    ) -> Result<(), Failure> {
+        let seconds = began.elapsed().as_secs_f64();
+        let doubts = std::mem::take(&mut self.doubts);
+        writer
+            .unit(cell, seconds, samples, &doubts)
+            .map_err(|error| store_failed(&error))?;
+        let id = &self.request.experiment.id.value;
+        self.progress.unit_done(id, cell, seconds);
+        Ok(())
+    }
+
+    fn wants_more(&self, samples: &[Sample]) -> bool {
+        let done = u32::try_from(samples.len()).unwrap_or(u32::MAX);
+        match self.request.resolved.runs(self.experiment()) {
+            Runs::Fixed(runs) => done < runs,
+            Runs::Adaptive { min, max, until } => {
+                if done < min || done >= max {
+                    return done < min;
+                }
+                use bigdecimal::ToPrimitive;
+                let elapsed: Vec<f64> = samples
+                    .iter()
+                    .filter_map(|sample| {
+                        let column = sample.row.column("elapsed_ms")?;
+                        Some(sample.row.rows.first()?[column].number()?.to_f64())
+                    })
+                    .collect();
+                super::statistics::relative_half_width(&elapsed)
+                    .is_none_or(|width| width > until.to_f64().unwrap_or(0.0))
+            }
+        }
+    }
+
+    /// The state a cell starts from, set up and warmed up. `previous` is the state that `fresh:
+    /// never` builds on.
+    async fn begin_cell(&mut self, cell: usize, previous: Option<State>) -> Result<State, Failure> {
+        let variables = self.request.resolved.variables(self.experiment(), cell);
+        let state = match previous {
+            Some(previous) => {
+                let subject = self.subject(&previous.database, &variables).await?;
+                State {
+                    subject,
+                    variables,
+                    ..previous
+                }
+            }
+            None => self.fresh_state(cell, variables).await?,
+        };
+        self.set_up(cell, state).await
+    }
+
+    /// Before run 2 and later: back to fixture and setup, or to a new session, as declared.
+    async fn renew(&mut self, cell: usize, run: u32, state: State) -> Result<State, Failure> {
+        if run == 1 {
+            return Ok(state);
+        }
+        if self.experiment().fresh == Fresh::Run {
+            if let Some(state) = self.end_cell(cell, state).await? {
+                self.discard(state).await?;
+            }
+            return self.begin_cell(cell, None).await;
+        }
+        Ok(state)
+    }
+
+    async fn fresh_state(&mut self, cell: usize, variables: Variables) -> Result<State, Failure> {
+        self.activity(cell, "clone");
+        let experiment = self.request.experiment;
+        let database = format!("cell_{cell}");
+        let template = experiment
+            .fixture
+            .as_ref()
+            .map(|id| fixture::database(&id.value));
+        let article = self.request.article;
+        create_database(self.server, article, &database, template.as_deref()).await?;
+        let observer = author_session(self.server, article, &database).await?;
+        let subject = self.subject(&database, &variables).await?;
+        Ok(State {
+            database,
+            subject,
+            observer,
+            variables,
+        })
+    }
+
+    /// A new measuring session with the experiment's session settings.
+    async fn subject(&self, database: &str, variables: &Variables) -> Result<Session, Failure> {
+        let article = self.request.article;
+        let mut session = author_session(self.server, article, database).await?;
+        for (name, value) in &self.request.experiment.session {
+            let place = |diagnostic: Diagnostic| {
+                Failure::article(diagnostic.at(&article.source, value.span))
+            };
+            let text = expand_text(&value.value, variables).map_err(place)?;
+            let set = format!(
+                "SELECT pg_catalog.set_config({}, {}, false)",
+                literal(name),
+                literal(&text)
+            );
+            match session.execute(&set).await {
+                Ok(_) => {}
+                Err(SessionError::Sql(error)) => {
+                    let diagnostic = Diagnostic::error(format!(
+                        "Postgres: {} (SQLSTATE {})",
+                        error.message, error.sqlstate
+                    ));
+                    return Err(place(script::with_postgres_words(diagnostic, &error, None)));
+                }
+                Err(lost) => return Err(broken(&lost)),
+            }
+        }
+        Ok(session)
+    }
+
+    async fn set_up(&mut self, cell: usize, mut state: State) -> Result<State, Failure> {
+        let experiment = self.request.experiment;
+        if let Some(setup) = &experiment.setup {
+            self.activity(cell, "setup");
+            self.phase(cell, "setup", setup, &mut state).await?;
+        }
+        let warmups = self.request.resolved.warmup_runs(experiment);
+        let (phase, times) = match &experiment.warmup {
+            Some(warmup) => (warmup, warmups.max(1)),
+            None => (&experiment.measure, warmups),
+        };
+        for number in 1..=times {
+            self.activity(cell, &format!("warm-up {number} of {times}"));
+            self.phase(cell, "warmup", phase, &mut state).await?;
+        }
+        Ok(state)
+    }
+
+    async fn phase(
+        &self,
+        cell: usize,
+        name: &str,
+        phase: &Phase,
+        state: &mut State,
+    ) -> Result<Ran, Failure> {
+        let State {
+            subject, variables, ..
+        } = state;
+        let ran = script::run(subject, None, &phase.script, variables, self.rules())
+            .await
+            .map_err(|(_, error)| fixture::failure(error, self.place(cell, name)))?;
+        if ran.in_transaction && name == "warmup" {
+            script_rollback(subject).await?;
+        }
+        Ok(ran)
+    }
+
+    fn place(&self, cell: usize, phase: &str) -> String {
+        let experiment = self.request.experiment;
+        format!(
+            "in `{phase}` of experiment `{}`{}",
+            experiment.id.value,
+            match cell_label(experiment, cell) {
+                label if label.is_empty() => String::new(),
+                label => format!(", cell {label}"),
+            }
+        )
+    }
+
+    /// One measured window with everything around it.
+    async fn one_run(
+        &mut self,
+        cell: usize,
+        run: u32,
+        state: &mut State,
+    ) -> Result<Sample, Failure> {
+        let experiment = self.request.experiment;
+        if experiment.connect == Connect::Run {
+            state.subject = self.subject(&state.database, &state.variables).await?;
+        }
+        self.activity(cell, &format!("run {run}"));
+        let mut row = RowBuilder::default();
+        let mut probes: Vec<Box<dyn Probe>> = experiment
+            .instruments
+            .iter()
+            .filter_map(|choice| Some((instrument(&choice.value.name)?.probe)()))
+            .collect();
+        // The WAL position is read last before and first after: `wal` is first of the catalogue.
+        probes_in_catalogue_order(experiment, &mut probes);
+        let watch = Watch::begin(&mut self.control, &mut state.observer).await;
+        for probe in probes.iter_mut().rev() {
+            let mut sessions = sessions(&mut self.control, state);
+            probe
+                .before(&mut sessions)
+                .await
+                .map_err(|error| broken(&error))?;
+        }
+        let ran = self.window(cell, run, state).await?;
+        let window = Window {
+            statements: ran.statements.clone(),
+            rows: ran.rows,
+        };
+        let mut results = IndexMap::new();
+        for probe in &mut probes {
+            let mut sessions = sessions(&mut self.control, state);
+            let reading = probe
+                .after(&mut sessions, &window)
+                .await
+                .map_err(|error| broken(&error))?;
+            for (column, value) in reading.columns {
+                row.push(column, value, None)?;
+            }
+            results.extend(reading.results);
+        }
+        let place = format!("{}run {run}", prefix(&cell_label(experiment, cell)));
+        let found = watch
+            .end(
+                &mut self.control,
+                &mut state.observer,
+                &window,
+                own_checkpoint(experiment),
+                &place,
+            )
+            .await;
+        self.doubts.extend(found);
+        row.push(
+            Column::new("rows", "numeric"),
+            Value::from_postgres(ran.rows.map(|rows| rows.to_string()).as_deref(), "numeric"),
+            None,
+        )?;
+        results.insert("statements".to_owned(), statements_table(&ran));
+        self.collect(cell, run, state, &mut row, &mut results)
+            .await?;
+        self.own_columns(&ran, state, &mut row).await?;
+        if ran.in_transaction {
+            script_rollback(&mut state.subject).await?;
+        }
+        Ok(Sample {
+            cell,
+            run,
+            row: row.table(),
+            results,
+        })
+    }
+
+    /// `measure` itself. An expected error ends it as a success does; its absence is a failure.
+    async fn window(&mut self, cell: usize, run: u32, state: &mut State) -> Result<Ran, Failure> {
+        let experiment = self.request.experiment;
+        let rules = Rules {
+            source: &self.request.article.source,
+            timeout: experiment.timeout,
+        };
+        let State {
+            subject, variables, ..
+        } = state;
+        let measured = script::run(
+            subject,
+            Some(&mut self.control),
+            &experiment.measure.script,
+            variables,
+            rules,
+        )
+        .await;
+        let expected = experiment.expect_error.as_ref();
+        match (measured, expected) {
+            (Ok(ran), None) => Ok(ran),
+            (Err((ran, ScriptError::Sql { sqlstate, .. })), Some(expected))
+                if sqlstate == expected.value =>
+            {
+                Ok(ran)
+            }
+            (Ok(_), Some(expected)) => Err(Failure::article(
+                Diagnostic::error(format!(
+                    "`measure` raised no error, but SQLSTATE `{}` is expected",
+                    expected.value
+                ))
+                .at(rules.source, expected.span)
+                .note(self.place(cell, "measure")),
+            )),
+            (Err((_, error)), _) => Err(self.run_failure(cell, run, error)),
+        }
+    }
+
+    fn run_failure(&self, cell: usize, run: u32, error: ScriptError) -> Failure {
+        // Duplicate keys, or a table that is there already, on a later run: the state was kept.
+        let kept_state = run > 1
+            && self.experiment().fresh != Fresh::Run
+            && matches!(&error, ScriptError::Sql { sqlstate, .. }
+                if ["23505", "42P07", "42710"].contains(&sqlstate.as_str()));
+        let note = format!("{}, run {run}", self.place(cell, "measure"));
+        match fixture::failure(error, note) {
+            Failure::Article(diagnostics) if kept_state => Failure::Article(
+                diagnostics
+                    .into_iter()
+                    .map(|diagnostic| {
+                        diagnostic.hint(
+                            "each run sees what the one before it left; `fresh: run` goes back to \
+                             fixture and setup for every run",
+                        )
+                    })
+                    .collect(),
+            ),
+            failure => failure,
+        }
+    }
+
+    async fn collect(
+        &mut self,
+        cell: usize,
+        run: u32,
+        state: &mut State,
+        row: &mut RowBuilder,
+        results: &mut IndexMap<String, Table>,
+    ) -> Result<(), Failure> {
+        let experiment = self.request.experiment;
+        for collect in &experiment.collects {
+            let (sql, result) = self.collected(cell, run, collect, state).await?;
+            let session = match collect.session {
+                CollectSession::Subject => &mut state.subject,
+                CollectSession::Observer => &mut state.observer,
+            };
+            let table = typed(session, &sql, &result).await;
+            if let Some(name) = &collect.name {
+                results.insert(name.value.clone(), table);
+                continue;
+            }
+            let place = Some((self.request, collect.phase.span));
+            let [only] = table.rows.as_slice() else {
+                return Err(Failure::article(
+                    Diagnostic::error(format!(
+                        "a `collect` without a name needs exactly one row, this one gave {}",
+                        table.rows.len()
+                    ))
+                    .at(&self.request.article.source, collect.phase.span)
+                    .hint("`collect: {as: name}` keeps any number of rows in a table of its own"),
+                ));
+            };
+            for (column, value) in table.columns.iter().zip(only) {
+                row.push(column.clone(), value.clone(), place)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a collect and gives its last statement with its result.
+    async fn collected(
+        &self,
+        cell: usize,
+        run: u32,
+        collect: &Collect,
+        state: &mut State,
+    ) -> Result<(String, StatementResult), Failure> {
+        self.activity(cell, &format!("run {run}, collect"));
+        let mut variables = state.variables.clone();
+        let pid = state.subject.backend_pid();
+        variables.insert("subject_pid".to_owned(), Scalar::Number(pid.into()));
+        let session = match collect.session {
+            CollectSession::Subject => &mut state.subject,
+            CollectSession::Observer => &mut state.observer,
+        };
+        let script = &collect.phase.script;
+        let ran = script::run(session, None, script, &mut variables, self.rules())
+            .await
+            .map_err(|(_, error)| fixture::failure(error, self.place(cell, "collect")))?;
+        Ok(ran.last.unwrap_or_default())
+    }
+
+    /// The columns of a one-row result of `measure`'s last statement.
+    async fn own_columns(
+        &self,
+        ran: &Ran,
+        state: &mut State,
+        row: &mut RowBuilder,
+    ) -> Result<(), Failure> {
+        let Some((sql, result)) = &ran.last else {
+            return Ok(());
+        };
+        if result.rows.len() != 1 || result.columns.is_empty() {
+            return Ok(());
+        }
+        let table = typed(&mut state.subject, sql, result).await;
+        let place = Some((self.request, self.experiment().measure.span));
+        for (column, value) in table.columns.into_iter().zip(&table.rows[0]) {
+            row.push(column, value.clone(), place)?;
+        }
+        Ok(())
+    }
+
+    /// Tears a cell down. Gives the state back where the next cell builds on it.
+    async fn end_cell(&mut self, cell: usize, mut state: State) -> Result<Option<State>, Failure> {
+        if let Some(teardown) = &self.request.experiment.teardown {
+            self.activity(cell, "teardown");
+            self.phase(cell, "teardown", teardown, &mut state).await?;
+        }
+        if self.experiment().fresh == Fresh::Never {
+            return Ok(Some(state));
+        }
+        self.discard(state).await?;
+        Ok(None)
+    }
+
+    async fn discard(&mut self, state: State) -> Result<(), Failure> {
+        let database = state.database.clone();
+        drop(state);
+        self.server.drop_database(&database).await
+    }
+}
+
+fn sessions<'s>(control: &'s mut Session, state: &'s mut State) -> Sessions<'s> {
+    Sessions {
+        subject: &mut state.subject,
+        control,
+        observer: &mut state.observer,
+    }
+}
+
+fn probes_in_catalogue_order(experiment: &Experiment, probes: &mut Vec<Box<dyn Probe>>) {
+    let place = |name: &str| {
+        super::instrument::INSTRUMENTS
+            .iter()
+            .position(|instrument| instrument.name == name)
+    };
+    let mut ordered: Vec<(Option<usize>, Box<dyn Probe>)> = experiment
+        .instruments
+        .iter()
+        .map(|choice| place(&choice.value.name))
+        .zip(probes.drain(..))
+        .collect();
+    ordered.sort_by_key(|(place, _)| *place);
+    probes.extend(ordered.into_iter().map(|(_, probe)| probe));
+}
+
+async fn script_rollback(session: &mut Session) -> Result<(), Failure> {
+    session
+        .execute("ROLLBACK")
+        .await
+        .map(drop)
+        .map_err(|error| broken(&error))
+}
+
+/// Whether `measure` itself asks for a checkpoint, or for something that makes one.
+fn own_checkpoint(experiment: &Experiment) -> bool {
+    experiment.measure.script.statements.iter().any(|statement| {
+        let first: Vec<String> = statement
+            .text
+            .text
+            .split_whitespace()
+            .take(2)
+            .map(str::to_ascii_lowercase)
+            .collect();
+        let first: Vec<&str> = first.iter().map(String::as_str).collect();
+        matches!(
+            first.as_slice(),
+            ["checkpoint", ..] | ["create" | "drop", "database"]
+        )
+    })
+}
+
+/// A result with its columns' types, asked of the same session. What cannot be described (a table
+/// that the statement itself dropped) is text.
+async fn typed(session: &mut Session, sql: &str, result: &StatementResult) -> Table {
+    let types = session.column_types(sql).await.unwrap_or_default();
+    let columns: Vec<Column> = result
+        .columns
+        .iter()
+        .enumerate()
+        .map(|(index, name)| {
+            let type_name = types.get(index).map_or("text", String::as_str);
+            Column::new(name.clone(), type_name)
+        })
+        .collect();
+    let rows = result
+        .rows
+        .iter()
+        .map(|row| {
+            row.iter()
+                .zip(&columns)
+                .map(|(cell, column)| Value::from_postgres(cell.as_deref(), &column.type_name))
+                .collect()
+        })
+        .collect();
+    Table { columns, rows }
+}
+
+fn statements_table(ran: &Ran) -> Table {
+    let rows = ran
+        .statements
+        .iter()
+        .enumerate()
+        .map(|(index, statement)| {
+            let double = |value: Option<f64>| {
+                let text = value.map(|value| value.to_string());
+                Value::from_postgres(text.as_deref(), "double precision")
+            };
+            let rows = statement.rows.map(|rows| rows.to_string());
+            vec![
+                Value::from_postgres(Some(&(index + 1).to_string()), "integer"),
+                double(Some(statement.elapsed.as_secs_f64() * 1000.0)),
+                double(statement.server_ms),
+                Value::from_postgres(rows.as_deref(), "numeric"),
+            ]
+        })
+        .collect();
+    Table {
+        columns: vec![
+            Column::new("statement", "integer"),
+            Column::new("elapsed_ms", "double precision"),
+            Column::new("server_ms", "double precision"),
+            Column::new("rows", "numeric"),
+        ],
+        rows,
+    }
+}
+
+/// One row that grows column by column; a name that stands twice is the article's mistake.
+#[derive(Default)]
+struct RowBuilder {
+    cells: Vec<(Column, Value)>,
+}
+
+impl RowBuilder {
+    fn push(
+        &mut self,
+        column: Column,
+        value: Value,
+        place: Option<(&Request<'_>, crate::source::Span)>,
+    ) -> Result<(), Failure> {
+        if self.cells.iter().any(|(known, _)| known.name == column.name)
+            || ["run"].contains(&column.name.as_str())
+            || place.is_some_and(|(request, _)| {
+                request.experiment.cells.columns.contains(&column.name)
+            })
+        {
+            let mut diagnostic = Diagnostic::error(format!(
+                "the column `{}` is there already: an instrument, the matrix or another query has it",
+                column.name
+            ))
+            .hint("give it another name with AS");
+            if let Some((request, span)) = place {
+                diagnostic = diagnostic.at(&request.article.source, span);
+            }
+            return Err(Failure::article(diagnostic));
+        }
+        self.cells.push((column, value));
+        Ok(())
+    }
+
+    fn table(self) -> Table {
+        let (columns, row) = self.cells.into_iter().unzip();
+        Table {
+            columns,
+            rows: vec![row],
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! Runs the SQL of a phase as psql would: statement by statement, variables filled in, `\gexec`
+//! and `\gset` applied. Every error of Postgres comes back at its place in the article.
+
+use super::instrument::StatementTime;
+use crate::article::{Scalar, Script, Statement, Terminator, Variables};
+use crate::diagnostic::Diagnostic;
+use crate::engine::session::{Session, SessionError, SqlError, StatementResult};
+use crate::parse::sql::{Expanded, expand};
+use crate::source::{Source, Span};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What every statement of an article runs under.
+#[derive(Clone, Copy)]
+pub struct Rules<'a> {
+    pub source: &'a Arc<Source>,
+    /// For each statement.
+    pub timeout: Duration,
+}
+
+/// What a script came to.
+#[derive(Default)]
+pub struct Ran {
+    pub statements: Vec<StatementTime>,
+    /// Row count of the last statement that has one.
+    pub rows: Option<u64>,
+    /// The last statement's SQL and result.
+    pub last: Option<(String, StatementResult)>,
+    /// The script left a transaction open.
+    pub in_transaction: bool,
+}
+
+/// Why a script stopped.
+pub enum ScriptError {
+    /// Postgres refused a statement: the article's to mend, unless the SQLSTATE was expected.
+    Sql {
+        sqlstate: String,
+        diagnostic: Box<Diagnostic>,
+    },
+    /// Wrong before Postgres saw it.
+    Article(Box<Diagnostic>),
+    /// The connection or the server is gone.
+    Lost(Box<Diagnostic>),
+}
+
+impl ScriptError {
+    pub fn diagnostic(&self) -> &Diagnostic {
+        match self {
+            Self::Sql { diagnostic, .. } | Self::Article(diagnostic) | Self::Lost(diagnostic) => {
+                diagnostic
+            }
+        }
+    }
+}
+
+/// Beyond this many statements the server's clock is not asked for each.
+const SERVER_CLOCK_STATEMENTS: usize = 100;
+
+/// Runs `script`. With `server_clock` (a connection of the tool's) each statement's time by the
+/// server's clock is read after it, outside the statement's own time.
+pub async fn run(
+    session: &mut Session,
+    mut server_clock: Option<&mut Session>,
+    script: &Script,
+    variables: &mut Variables,
+    rules: Rules<'_>,
+) -> Result<Ran, (Ran, ScriptError)> {
+    let mut ran = Ran::default();
+    for statement in &script.statements {
+        let step = step(
+            session,
+            server_clock.as_deref_mut(),
+            statement,
+            variables,
+            rules,
+            &mut ran,
+        );
+        if let Err(error) = step.await {
+            return Err((ran, error));
+        }
+    }
+    Ok(ran)
+}
+
+async fn step(
+    session: &mut Session,
+    mut server_clock: Option<&mut Session>,
+    statement: &Statement,
+    variables: &mut Variables,
+    rules: Rules<'_>,
+    ran: &mut Ran,
+) -> Result<(), ScriptError> {
+    let expanded = expand(statement, variables, rules.source)
+        .map_err(|diagnostic| ScriptError::Article(Box::new(diagnostic)))?;
+    let place = Place {
+        statement,
+        expanded: &expanded,
+        rules,
+        generated: false,
+    };
+    let result = timed(session, server_clock.as_deref_mut(), &expanded.sql, &place, ran).await?;
+    match &statement.terminator {
+        Terminator::Semicolon => {}
+        Terminator::Gset { prefix } => set_variables(&result, prefix, variables, &place)?,
+        Terminator::Gexec => {
+            let place = Place {
+                generated: true,
+                ..place
+            };
+            for cell in result.rows.iter().flatten().flatten() {
+                timed(session, server_clock.as_deref_mut(), cell, &place, ran).await?;
+            }
+            return Ok(());
+        }
+    }
+    ran.last = Some((expanded.sql, result));
+    Ok(())
+}
+
+async fn timed(
+    session: &mut Session,
+    server_clock: Option<&mut Session>,
+    sql: &str,
+    place: &Place<'_>,
+    ran: &mut Ran,
+) -> Result<StatementResult, ScriptError> {
+    let result = session.execute_within(sql, place.rules.timeout).await;
+    let mut time = StatementTime::default();
+    if let Some(clock) = server_clock
+        && ran.statements.len() < SERVER_CLOCK_STATEMENTS
+    {
+        time.server_ms = server_ms(clock, session.backend_pid()).await;
+    }
+    let result = result.map_err(|error| place.error(sql, error))?;
+    time.elapsed = result.elapsed;
+    time.rows = result.command_rows;
+    ran.rows = result.command_rows.or(ran.rows);
+    ran.statements.push(time);
+    ran.in_transaction = transaction_after(sql, ran.in_transaction);
+    if place.generated {
+        ran.last = Some((sql.to_owned(), result));
+        return Ok(StatementResult::default());
+    }
+    Ok(result)
+}
+
+/// How long the backend's latest statement took by the server's clock.
+async fn server_ms(clock: &mut Session, pid: i32) -> Option<f64> {
+    let sql = format!(
+        "SELECT 1000 * extract(epoch FROM state_change - query_start) \
+         FROM pg_catalog.pg_stat_activity WHERE pid = {pid}"
+    );
+    let result = clock.execute(&sql).await.ok()?;
+    result.rows.first()?.first()?.as_deref()?.parse().ok()
+}
+
+/// Whether a transaction is open after a statement, by its first words.
+fn transaction_after(sql: &str, before: bool) -> bool {
+    let words: Vec<String> = sql
+        .split_whitespace()
+        .take(3)
+        .map(|word| word.trim_end_matches(';').to_ascii_lowercase())
+        .collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["begin", ..] | ["start", "transaction", ..] => true,
+        ["rollback", "to", ..] | ["rollback", "work" | "transaction", "to"] => before,
+        ["commit" | "end" | "rollback" | "abort", ..] => words.contains(&"chain"),
+        ["prepare", "transaction", ..] => false,
+        _ => before,
+    }
+}
+
+fn set_variables(
+    result: &StatementResult,
+    prefix: &str,
+    variables: &mut Variables,
+    place: &Place<'_>,
+) -> Result<(), ScriptError> {
+    let [row] = result.rows.as_slice() else {
+        return Err(ScriptError::Article(Box::new(
+            place
+                .diagnostic(format!(
+                    "`\\gset` needs exactly one row, the query gave {}",
+                    result.rows.len()
+                ))
+                .hint("make the query return one row"),
+        )));
+    };
+    for (column, cell) in result.columns.iter().zip(row) {
+        let name = format!("{prefix}{column}");
+        match cell {
+            Some(text) => {
+                variables.insert(name, Scalar::Text(text.clone()));
+            }
+            // As psql does: NULL unsets.
+            None => {
+                variables.shift_remove(&name);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Where in the article the SQL that runs came from.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    statement: &'a Statement,
+    expanded: &'a Expanded,
+    rules: Rules<'a>,
+    /// By `\gexec`: positions are then in the generated text.
+    generated: bool,
+}
+
+impl Place<'_> {
+    fn span(&self) -> Span {
+        let text = &self.statement.text;
+        text.span(0..text.text.len())
+    }
+
+    fn diagnostic(&self, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(message).at(self.rules.source, self.span())
+    }
+
+    fn error(&self, sql: &str, error: SessionError) -> ScriptError {
+        match error {
+            SessionError::Sql(error) => ScriptError::Sql {
+                sqlstate: error.sqlstate.clone(),
+                diagnostic: Box::new(self.sql_diagnostic(sql, &error)),
+            },
+            lost => ScriptError::Lost(Box::new(
+                self.diagnostic("the server went away while this statement ran")
+                    .note(lost.to_string()),
+            )),
+        }
+    }
+
+    fn sql_diagnostic(&self, sql: &str, error: &SqlError) -> Diagnostic {
+        if error.timed_out {
+            return self
+                .diagnostic(format!(
+                    "this statement ran longer than its timeout of {}",
+                    seconds(self.rules.timeout)
+                ))
+                .hint("give the experiment a longer `timeout`, or less to do");
+        }
+        let span = match error.position {
+            Some(position) if !self.generated => {
+                let start = self.expanded.source_offset(position);
+                Span::new(start, word_end(&self.rules.source.text, start))
+            }
+            _ => self.span(),
+        };
+        with_postgres_words(
+            Diagnostic::error(format!("Postgres: {} (SQLSTATE {})", error.message, error.sqlstate))
+                .at(self.rules.source, span),
+            error,
+            self.generated.then_some(sql),
+        )
+    }
+}
+
+/// Adds Postgres's own detail and hint, and the SQL where it does not stand in the article.
+pub fn with_postgres_words(
+    mut diagnostic: Diagnostic,
+    error: &SqlError,
+    generated: Option<&str>,
+) -> Diagnostic {
+    if let Some(sql) = generated {
+        diagnostic = diagnostic.note(format!("in the generated statement: {sql}"));
+    }
+    if let Some(detail) = &error.detail {
+        diagnostic = diagnostic.note(format!("detail: {detail}"));
+    }
+    match &error.hint {
+        Some(hint) => diagnostic.hint(hint.clone()),
+        None => diagnostic,
+    }
+}
+
+/// The end of the word (or single character) that begins at `start`.
+fn word_end(text: &str, start: usize) -> usize {
+    let rest = &text[start.min(text.len())..];
+    let word: usize = rest
+        .chars()
+        .take_while(|c| c.is_alphanumeric() || *c == '_')
+        .map(char::len_utf8)
+        .sum();
+    start + word.max(rest.chars().next().map_or(0, char::len_utf8))
+}
+
+fn seconds(timeout: Duration) -> String {
+    let ms = timeout.as_millis();
+    match ms {
+        ms if ms % 60_000 == 0 => format!("{}min", ms / 60_000),
+        ms if ms % 1000 == 0 => format!("{}s", ms / 1000),
+        ms => format!("{ms}ms"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transactions_are_followed_by_their_first_words() {
+        for (sql, before, after) in [
+            ("BEGIN", false, true),
+            ("start transaction isolation level serializable", false, true),
+            ("UPDATE t SET a = 1", true, true),
+            ("commit;", true, false),
+            ("ROLLBACK TO SAVEPOINT s", true, true),
+            ("rollback work to s", true, true),
+            ("COMMIT AND CHAIN", true, true),
+            ("select 1", false, false),
+        ] {
+            assert_eq!(transaction_after(sql, before), after, "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_timeout_is_told_as_it_is_written() {
+        assert_eq!(seconds(Duration::from_secs(600)), "10min");
+        assert_eq!(seconds(Duration::from_millis(1500)), "1500ms");
+    }
+}

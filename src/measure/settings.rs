@@ -1,0 +1,226 @@
+//! Server settings of an experiment: applied by reload or restart as each needs, read back, undone.
+
+use crate::article::{Article, Experiment, Variables};
+use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::engine::Server;
+use crate::engine::session::{Role, Session, SessionError};
+use crate::exit_code::Failure;
+use crate::parse::sql::expand_text;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The database of the tool's own connections.
+pub const TOOL_DATABASE: &str = "postgres";
+
+/// What has to be undone after an experiment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Applied {
+    Nothing,
+    Reloaded(Vec<String>),
+    Restarted,
+}
+
+/// Brings the server to the experiment's settings and reads each back.
+pub async fn apply(
+    server: &mut Server,
+    article: &Article,
+    experiment: &Experiment,
+    variables: &Variables,
+) -> Result<(Applied, BTreeMap<String, String>), Failure> {
+    if experiment.settings.is_empty() {
+        return Ok((Applied::Nothing, BTreeMap::new()));
+    }
+    let mut wanted = BTreeMap::new();
+    for (name, value) in &experiment.settings {
+        let text = expand_text(&value.value, variables).map_err(|message| {
+            Failure::article(Diagnostic::error(message).at(&article.source, value.span))
+        })?;
+        wanted.insert(name.clone(), text);
+    }
+    let mut control = tool_session(server).await?;
+    let restart = needs_restart(&mut control, article, experiment).await?;
+    let applied = if restart {
+        drop(control);
+        server.restart(&wanted).await?;
+        Applied::Restarted
+    } else {
+        reload(server, &mut control, article, experiment, &wanted).await?;
+        Applied::Reloaded(wanted.keys().cloned().collect())
+    };
+    let mut control = tool_session(server).await?;
+    let mut read_back = BTreeMap::new();
+    for name in wanted.keys() {
+        read_back.insert(name.clone(), show(&mut control, name).await?);
+    }
+    Ok((applied, read_back))
+}
+
+/// Back to the article's own settings.
+pub async fn undo(server: &mut Server, applied: Applied) -> Result<(), Failure> {
+    match applied {
+        Applied::Nothing => Ok(()),
+        Applied::Restarted => server.restart(&BTreeMap::new()).await,
+        Applied::Reloaded(names) => {
+            let mut control = tool_session(server).await?;
+            for name in names {
+                execute(&mut control, &format!("ALTER SYSTEM RESET {}", identifier(&name))).await?;
+            }
+            await_reload(server, &mut control).await
+        }
+    }
+}
+
+pub async fn tool_session(server: &Server) -> Result<Session, Failure> {
+    server
+        .connect(TOOL_DATABASE, Role::Tool)
+        .await
+        .map_err(|error| broken(&error))
+}
+
+/// One of the tool's own statements; that it fails is not the article's fault.
+pub async fn execute(session: &mut Session, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
+    session
+        .execute(sql)
+        .await
+        .map(|result| result.rows)
+        .map_err(|error| broken(&error))
+}
+
+pub fn broken(error: &SessionError) -> Failure {
+    match error {
+        SessionError::Sql(error) => Failure::internal(format!(
+            "a statement of the tool's own failed: {} (SQLSTATE {})",
+            error.message, error.sqlstate
+        )),
+        lost => Failure::Engine(Diagnostic::error(lost.to_string())),
+    }
+}
+
+async fn show(control: &mut Session, name: &str) -> Result<String, Failure> {
+    let rows = execute(
+        control,
+        &format!("SELECT pg_catalog.current_setting({})", literal(name)),
+    )
+    .await?;
+    Ok(first_cell(rows))
+}
+
+fn first_cell(rows: Vec<Vec<Option<String>>>) -> String {
+    rows.into_iter()
+        .flatten()
+        .flatten()
+        .next()
+        .unwrap_or_default()
+}
+
+/// Whether one of the settings takes effect only at server start. Unknown ones are the article's.
+async fn needs_restart(
+    control: &mut Session,
+    article: &Article,
+    experiment: &Experiment,
+) -> Result<bool, Failure> {
+    let rows = execute(
+        control,
+        "SELECT name, context FROM pg_catalog.pg_settings ORDER BY name",
+    )
+    .await?;
+    let known: BTreeMap<String, String> = rows
+        .into_iter()
+        .filter_map(|row| {
+            let mut cells = row.into_iter().flatten();
+            Some((cells.next()?, cells.next()?))
+        })
+        .collect();
+    let mut restart = false;
+    for (name, value) in &experiment.settings {
+        match known.get(name).map(String::as_str) {
+            Some("postmaster") => restart = true,
+            Some("internal") => {
+                return Err(Failure::article(
+                    Diagnostic::error(format!("`{name}` cannot be set: it is fixed at build time"))
+                        .at(&article.source, value.span),
+                ));
+            }
+            Some(_) => {}
+            None if name.contains('.') => {}
+            // The fake engine knows no settings.
+            None if known.is_empty() => {}
+            None => {
+                let mut diagnostic =
+                    Diagnostic::error(format!("this server has no setting `{name}`"))
+                        .at(&article.source, value.span);
+                if let Some(hint) = did_you_mean(name, known.keys().map(String::as_str)) {
+                    diagnostic = diagnostic.hint(hint);
+                }
+                return Err(Failure::article(diagnostic));
+            }
+        }
+    }
+    Ok(restart)
+}
+
+async fn reload(
+    server: &Server,
+    control: &mut Session,
+    article: &Article,
+    experiment: &Experiment,
+    wanted: &BTreeMap<String, String>,
+) -> Result<(), Failure> {
+    for (name, value) in wanted {
+        let sql = format!("ALTER SYSTEM SET {} = {}", identifier(name), literal(value));
+        match control.execute(&sql).await {
+            Ok(_) => {}
+            Err(SessionError::Sql(error)) => {
+                let span = experiment.settings[name].span;
+                let diagnostic = Diagnostic::error(format!(
+                    "Postgres: {} (SQLSTATE {})",
+                    error.message, error.sqlstate
+                ))
+                .at(&article.source, span);
+                return Err(Failure::article(super::script::with_postgres_words(
+                    diagnostic, &error, None,
+                )));
+            }
+            Err(lost) => return Err(broken(&lost)),
+        }
+    }
+    await_reload(server, control).await
+}
+
+/// Reloads, and waits until new sessions and the checkpointer act on it: a new backend inherits
+/// the postmaster's load time, and the checkpointer reads its configuration before it checkpoints
+/// (it is the one that carries `full_page_writes` to everybody else).
+async fn await_reload(server: &Server, control: &mut Session) -> Result<(), Failure> {
+    const ATTEMPTS: u32 = 400;
+    let before = first_cell(execute(control, "SELECT pg_catalog.pg_conf_load_time()").await?);
+    execute(control, "SELECT pg_catalog.pg_reload_conf()").await?;
+    for _ in 0..ATTEMPTS {
+        let mut fresh = tool_session(server).await?;
+        let now = first_cell(execute(&mut fresh, "SELECT pg_catalog.pg_conf_load_time()").await?);
+        if now != before || before.is_empty() {
+            execute(&mut fresh, "CHECKPOINT").await?;
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    Err(Failure::Engine(Diagnostic::error(
+        "the server did not reload its configuration within 2 s",
+    )))
+}
+
+/// A setting's name as SQL wants it: `a.b` in two parts, each quoted.
+fn identifier(name: &str) -> String {
+    name.split('.')
+        .map(|part| format!("\"{}\"", part.replace('"', "\"\"")))
+        .collect::<Vec<_>>()
+        .join(".")
+}
+
+pub fn literal(text: &str) -> String {
+    let quoted = text.replace('\'', "''");
+    if quoted.contains('\\') {
+        format!(" E'{}'", quoted.replace('\\', "\\\\"))
+    } else {
+        format!("'{quoted}'")
+    }
+}
