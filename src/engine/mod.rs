@@ -1,1 +1,1 @@
-//! The engine stage.
+pub mod pins;
