@@ -1,1 +1,4 @@
+mod fake;
 pub mod pins;
+pub mod session;
+mod statement;
