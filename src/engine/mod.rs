@@ -1,1 +1,4 @@
-//! The engine stage.
+mod fake;
+pub mod pins;
+pub mod session;
+mod statement;

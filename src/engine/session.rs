@@ -1,0 +1,675 @@
+//! One connection to a server: statements go out one at a time by the simple protocol, as psql
+//! sends them; results come back as text, errors as data, notices as they were raised.
+//!
+//! [`Session::execute`] is what is timed: its clock starts just before the statement is handed to
+//! the connection and stops when the server says that it is ready again. Rows are turned into
+//! text after that.
+
+use super::{fake, statement};
+use crate::diagnostic::Diagnostic;
+use futures_util::{StreamExt, stream};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio_postgres::error::{DbError, ErrorPosition, Severity};
+use tokio_postgres::types::Type;
+use tokio_postgres::{AsyncMessage, Client, NoTls, SimpleQueryMessage, SimpleQueryRow};
+
+/// Who a session acts as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The tool itself, a superuser.
+    Tool,
+    /// The article: no superuser, no server files, no programs.
+    Author,
+}
+
+impl Role {
+    /// The role's name in the server.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tool => "postgres",
+            Self::Author => "author",
+        }
+    }
+}
+
+/// What one statement gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatementResult {
+    pub columns: Vec<String>,
+    /// As Postgres prints them; None is NULL.
+    pub rows: Vec<Vec<Option<String>>>,
+    /// From the command tag; None where the tag has no count (`CREATE INDEX`).
+    pub command_rows: Option<u64>,
+    /// By the client's clock, from sending to ready for the next.
+    pub elapsed: Duration,
+    /// Rows that were received beyond [`KEPT_ROWS`] and thrown away.
+    pub rows_not_kept: u64,
+}
+
+/// How many rows of one result are kept. A larger one is received to its end, so that its time is
+/// right, but its later rows are only counted.
+pub const KEPT_ROWS: usize = 1_000_000;
+
+/// An error that Postgres raised.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SqlError {
+    /// Such as `42P01`.
+    pub sqlstate: String,
+    pub message: String,
+    pub detail: Option<String>,
+    pub hint: Option<String>,
+    /// In characters from the start of the statement, the first being 1.
+    pub position: Option<usize>,
+    /// A statement that Postgres ran on its own (in a function), and the position in it.
+    pub internal: Option<(String, usize)>,
+    /// The stack of functions and statements it was raised in.
+    pub context: Option<String>,
+    /// Stopped by [`Session::execute_within`].
+    pub timed_out: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionError {
+    Sql(Box<SqlError>),
+    /// The connection or the server is gone; `log` is the end of the server's log.
+    Lost {
+        message: String,
+        log: String,
+    },
+}
+
+/// `name` as an identifier in SQL.
+pub fn quote_identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// `text` as a string in SQL.
+pub fn quote_literal(text: &str) -> String {
+    if text.contains('\\') {
+        format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+    } else {
+        format!("'{}'", text.replace('\'', "''"))
+    }
+}
+
+/// Where a server listens, and its log.
+#[derive(Clone, Debug)]
+pub(super) struct Address {
+    pub socket_directory: PathBuf,
+    pub port: u16,
+    pub log: PathBuf,
+}
+
+/// An open connection.
+pub struct Session {
+    connection: Connection,
+}
+
+enum Connection {
+    Postgres(Postgres),
+    Fake(fake::FakeSession),
+}
+
+struct Postgres {
+    client: Client,
+    backend_pid: i32,
+    heard: Arc<Mutex<Heard>>,
+    task: tokio::task::JoinHandle<()>,
+    log: PathBuf,
+}
+
+/// What the server says outside of results.
+#[derive(Default)]
+struct Heard {
+    notices: Vec<String>,
+    /// Why the connection ended.
+    ended: Option<String>,
+}
+
+/// A loop of `RAISE NOTICE` must not fill the memory.
+const KEPT_NOTICES: usize = 1000;
+
+impl Session {
+    pub(super) async fn connect(
+        address: &Address,
+        database: &str,
+        role: Role,
+    ) -> Result<Self, SessionError> {
+        let postgres = Postgres::connect(address, database, role).await?;
+        Ok(Self {
+            connection: Connection::Postgres(postgres),
+        })
+    }
+
+    pub(super) fn fake(session: fake::FakeSession) -> Self {
+        Self {
+            connection: Connection::Fake(session),
+        }
+    }
+
+    /// Runs one statement.
+    pub async fn execute(&mut self, sql: &str) -> Result<StatementResult, SessionError> {
+        match &mut self.connection {
+            Connection::Postgres(postgres) => postgres.execute(sql).await,
+            Connection::Fake(fake) => fake.execute(sql),
+        }
+    }
+
+    /// Runs one statement, and cancels it when it takes longer than `timeout`. The server has
+    /// then stopped it before this returns; an open transaction is left failed.
+    pub async fn execute_within(
+        &mut self,
+        sql: &str,
+        timeout: Duration,
+    ) -> Result<StatementResult, SessionError> {
+        match &mut self.connection {
+            Connection::Postgres(postgres) => postgres.execute_within(sql, timeout).await,
+            Connection::Fake(fake) => fake.execute_within(sql, timeout),
+        }
+    }
+
+    /// The types of a query's columns as `format_type` names them; empty for a statement without
+    /// a result. The statement is parsed, not run; an error leaves an open transaction failed.
+    pub async fn column_types(&mut self, sql: &str) -> Result<Vec<String>, SessionError> {
+        match &mut self.connection {
+            Connection::Postgres(postgres) => postgres.column_types(sql).await,
+            Connection::Fake(fake) => fake.column_types(sql),
+        }
+    }
+
+    pub fn backend_pid(&self) -> i32 {
+        match &self.connection {
+            Connection::Postgres(postgres) => postgres.backend_pid,
+            Connection::Fake(fake) => fake.backend_pid(),
+        }
+    }
+
+    /// Notices and warnings since this was last asked, oldest first.
+    pub fn notices(&mut self) -> Vec<String> {
+        match &mut self.connection {
+            Connection::Postgres(postgres) => std::mem::take(&mut lock(&postgres.heard).notices),
+            Connection::Fake(fake) => fake.notices(),
+        }
+    }
+
+    /// Ends the session, and returns once the connection is closed. (Dropping it ends it too, at
+    /// some later time.)
+    pub async fn close(self) {
+        if let Connection::Postgres(postgres) = self.connection {
+            drop(postgres.client);
+            // The task ends with the connection; that it was cancelled is no news here.
+            let _ = postgres.task.await;
+        }
+    }
+}
+
+fn lock(heard: &Mutex<Heard>) -> std::sync::MutexGuard<'_, Heard> {
+    heard.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Postgres {
+    async fn connect(address: &Address, database: &str, role: Role) -> Result<Self, SessionError> {
+        let (client, mut connection) = tokio_postgres::Config::new()
+            .host_path(&address.socket_directory)
+            .port(address.port)
+            .user(role.name())
+            .dbname(database)
+            .application_name("remeasure")
+            .connect_timeout(Duration::from_secs(30))
+            .connect(NoTls)
+            .await
+            .map_err(|error| connect_error(&error, &address.log))?;
+        let heard = Arc::new(Mutex::new(Heard::default()));
+        let hears = Arc::clone(&heard);
+        let task = tokio::spawn(async move {
+            let mut messages = pin!(stream::poll_fn(move |cx| connection.poll_message(cx)));
+            while let Some(message) = messages.next().await {
+                let mut heard = lock(&hears);
+                match message {
+                    Ok(AsyncMessage::Notice(notice)) if heard.notices.len() < KEPT_NOTICES => {
+                        heard.notices.push(notice_text(&notice));
+                    }
+                    Ok(_) => {}
+                    Err(error) => heard.ended = Some(full_text(&error)),
+                }
+            }
+        });
+        let mut session = Self {
+            client,
+            backend_pid: 0,
+            heard,
+            task,
+            log: address.log.clone(),
+        };
+        let pid = session
+            .execute("SELECT pg_catalog.pg_backend_pid()")
+            .await?;
+        session.backend_pid = pid
+            .rows
+            .first()
+            .and_then(|row| row.first()?.as_deref()?.parse().ok())
+            .ok_or_else(|| SessionError::Lost {
+                message: "the server does not tell its process id".into(),
+                log: String::new(),
+            })?;
+        Ok(session)
+    }
+
+    async fn execute(&self, sql: &str) -> Result<StatementResult, SessionError> {
+        refuse_copy(sql)?;
+        match self.run(sql).await {
+            Ok(answer) => Ok(answer.into_result(sql)),
+            Err(error) => Err(self.session_error(&error).await),
+        }
+    }
+
+    async fn execute_within(
+        &self,
+        sql: &str,
+        timeout: Duration,
+    ) -> Result<StatementResult, SessionError> {
+        refuse_copy(sql)?;
+        let mut run = pin!(self.run(sql));
+        let in_time = tokio::select! {
+            biased;
+            answer = &mut run => Some(answer),
+            () = tokio::time::sleep(timeout) => None,
+        };
+        match in_time {
+            Some(Ok(answer)) => Ok(answer.into_result(sql)),
+            Some(Err(error)) => Err(self.session_error(&error).await),
+            None => Err(self.cancel(run, timeout).await),
+        }
+    }
+
+    /// Asks the server to cancel until the statement has ended.
+    async fn cancel(
+        &self,
+        mut run: Pin<&mut impl Future<Output = Result<Answer, tokio_postgres::Error>>>,
+        timeout: Duration,
+    ) -> SessionError {
+        // A request can be lost when it comes before the statement has started.
+        for _ in 0..20 {
+            // When even that fails the server is gone, and the statement ends with it.
+            let _ = self.client.cancel_token().cancel_query(NoTls).await;
+            let ended = tokio::select! {
+                biased;
+                answer = &mut run => Some(answer),
+                () = tokio::time::sleep(Duration::from_millis(500)) => None,
+            };
+            match ended {
+                None => {}
+                // Done at the last moment: it still took longer than allowed.
+                Some(Ok(_)) => return timed_out(SqlError::default(), timeout),
+                Some(Err(error)) => {
+                    return match self.session_error(&error).await {
+                        SessionError::Sql(error) if error.sqlstate == "57014" => {
+                            timed_out(*error, timeout)
+                        }
+                        other => other,
+                    };
+                }
+            }
+        }
+        self.lost(format!(
+            "a statement did not stop within 10 s of being cancelled, after its timeout of {timeout:?}"
+        ))
+    }
+
+    async fn run(&self, sql: &str) -> Result<Answer, tokio_postgres::Error> {
+        let mut answer = Answer::default();
+        let start = Instant::now();
+        let mut messages = pin!(self.client.simple_query_raw(sql).await?);
+        while let Some(message) = messages.next().await {
+            match message? {
+                SimpleQueryMessage::Row(row) => answer.keep(row),
+                SimpleQueryMessage::CommandComplete(count) => answer.count = count,
+                SimpleQueryMessage::RowDescription(columns) => {
+                    // A rewrite rule may give several results; the last one counts, as in psql.
+                    answer = Answer::default();
+                    answer.columns = columns.iter().map(|c| c.name().to_owned()).collect();
+                }
+                // The enum is open: what a later version adds is nothing that was asked for.
+                _ => {}
+            }
+        }
+        answer.elapsed = start.elapsed();
+        Ok(answer)
+    }
+
+    async fn column_types(&self, sql: &str) -> Result<Vec<String>, SessionError> {
+        refuse_copy(sql)?;
+        let types: Vec<Type> = match self.client.prepare(sql).await {
+            Ok(prepared) => prepared
+                .columns()
+                .iter()
+                .map(|c| c.type_().clone())
+                .collect(),
+            Err(error) => return Err(self.session_error(&error).await),
+        };
+        // The prepared statement is given up here; wait for it, so that this does not fall into
+        // the time of the next statement.
+        if let Err(error) = self.client.check_connection().await {
+            return Err(self.session_error(&error).await);
+        }
+        let mut names = Vec::with_capacity(types.len());
+        for of_column in types {
+            names.push(match built_in_type(&of_column) {
+                Some(name) => name.to_owned(),
+                None => self.format_type(of_column.oid()).await?,
+            });
+        }
+        Ok(names)
+    }
+
+    async fn format_type(&self, oid: u32) -> Result<String, SessionError> {
+        // With NULL for the modifier a bpchar would be called `character`, which is one character.
+        let name = format!("SELECT pg_catalog.format_type({oid}, -1)");
+        let result = self.execute(&name).await?;
+        let cell = result.rows.into_iter().flatten().flatten().next();
+        cell.ok_or_else(|| self.lost(format!("there is no type with oid {oid}")))
+    }
+
+    async fn session_error(&self, error: &tokio_postgres::Error) -> SessionError {
+        match error.as_db_error() {
+            Some(error) if !is_fatal(error) => SessionError::Sql(Box::new(SqlError::from(error))),
+            _ => {
+                // The postmaster writes why a moment after the connection breaks.
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                let ended = lock(&self.heard).ended.clone();
+                self.lost(ended.unwrap_or_else(|| full_text(error)))
+            }
+        }
+    }
+
+    fn lost(&self, message: String) -> SessionError {
+        SessionError::Lost {
+            message,
+            log: log_tail(&self.log, LOG_LINES),
+        }
+    }
+}
+
+/// A result on the wire.
+#[derive(Default)]
+struct Answer {
+    columns: Vec<String>,
+    rows: Vec<SimpleQueryRow>,
+    rows_not_kept: u64,
+    count: u64,
+    elapsed: Duration,
+}
+
+impl Answer {
+    fn keep(&mut self, row: SimpleQueryRow) {
+        if self.rows.len() < KEPT_ROWS {
+            self.rows.push(row);
+        } else {
+            self.rows_not_kept += 1;
+        }
+    }
+
+    fn into_result(self, sql: &str) -> StatementResult {
+        let rows = self
+            .rows
+            .iter()
+            .map(|row| {
+                (0..row.len())
+                    .map(|i| row.get(i).map(str::to_owned))
+                    .collect()
+            })
+            .collect();
+        // Only a statement's kind tells a count of 0 from no count.
+        let counted = self.count > 0 || statement::counts_rows(sql);
+        StatementResult {
+            columns: self.columns,
+            rows,
+            command_rows: counted.then_some(self.count),
+            elapsed: self.elapsed,
+            rows_not_kept: self.rows_not_kept,
+        }
+    }
+}
+
+fn refuse_copy(sql: &str) -> Result<(), SessionError> {
+    match statement::copies_through_client(sql) {
+        None => Ok(()),
+        Some(direction) => Err(SessionError::Sql(Box::new(SqlError {
+            sqlstate: "0A000".into(),
+            message: format!("`COPY … {direction}` is not supported"),
+            detail: Some("its data would have to go through the client".into()),
+            hint: Some("use `INSERT … SELECT` or `CREATE TABLE … AS`".into()),
+            ..SqlError::default()
+        }))),
+    }
+}
+
+pub(super) fn timed_out(error: SqlError, timeout: Duration) -> SessionError {
+    SessionError::Sql(Box::new(SqlError {
+        sqlstate: "57014".into(),
+        message: format!("the statement took longer than its timeout of {timeout:?}"),
+        timed_out: true,
+        ..error
+    }))
+}
+
+fn is_fatal(error: &DbError) -> bool {
+    matches!(
+        error.parsed_severity(),
+        Some(Severity::Fatal | Severity::Panic)
+    )
+}
+
+fn connect_error(error: &tokio_postgres::Error, log: &Path) -> SessionError {
+    match error.as_db_error() {
+        // Refusing a connection is always fatal to it; the server lives on.
+        Some(error) => SessionError::Sql(Box::new(SqlError::from(error))),
+        None => SessionError::Lost {
+            message: full_text(error),
+            log: log_tail(log, LOG_LINES),
+        },
+    }
+}
+
+/// The error with what caused it.
+fn full_text(error: &tokio_postgres::Error) -> String {
+    if let Some(error) = error.as_db_error() {
+        return format!("{}: {}", error.code().code(), error.message());
+    }
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+fn notice_text(notice: &DbError) -> String {
+    let mut text = format!("{}: {}", notice.severity(), notice.message());
+    for (label, more) in [("DETAIL", notice.detail()), ("HINT", notice.hint())] {
+        if let Some(more) = more {
+            text.push_str(&format!("\n{label}: {more}"));
+        }
+    }
+    text
+}
+
+fn built_in_type(of_column: &Type) -> Option<&'static str> {
+    Some(match *of_column {
+        Type::BOOL => "boolean",
+        Type::INT2 => "smallint",
+        Type::INT4 => "integer",
+        Type::INT8 => "bigint",
+        Type::NUMERIC => "numeric",
+        Type::FLOAT4 => "real",
+        Type::FLOAT8 => "double precision",
+        Type::TEXT => "text",
+        Type::VARCHAR => "character varying",
+        Type::NAME => "name",
+        Type::OID => "oid",
+        Type::BYTEA => "bytea",
+        Type::DATE => "date",
+        Type::TIMESTAMP => "timestamp without time zone",
+        Type::TIMESTAMPTZ => "timestamp with time zone",
+        Type::INTERVAL => "interval",
+        Type::JSON => "json",
+        Type::JSONB => "jsonb",
+        Type::PG_LSN => "pg_lsn",
+        Type::REGCLASS => "regclass",
+        Type::UUID => "uuid",
+        _ => return None,
+    })
+}
+
+/// Lines of the server's log that go with an error.
+const LOG_LINES: usize = 20;
+
+/// The last lines of a log file; empty where there is none.
+pub(super) fn log_tail(path: &Path, lines: usize) -> String {
+    use std::io::{Read, Seek, SeekFrom};
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = std::fs::File::open(path)?;
+        let length = file.metadata()?.len();
+        // Lines of a log are short; 64 KiB hold more than anyone asks for.
+        file.seek(SeekFrom::Start(length.saturating_sub(64 << 10)))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let all: Vec<_> = text.lines().collect();
+    all[all.len().saturating_sub(lines)..].join("\n")
+}
+
+impl From<&DbError> for SqlError {
+    fn from(error: &DbError) -> Self {
+        let (position, internal) = match error.position() {
+            Some(ErrorPosition::Original(at)) => (Some(*at as usize), None),
+            Some(ErrorPosition::Internal { position, query }) => {
+                (None, Some((query.clone(), *position as usize)))
+            }
+            None => (None, None),
+        };
+        Self {
+            sqlstate: error.code().code().to_owned(),
+            message: error.message().to_owned(),
+            detail: error.detail().map(str::to_owned),
+            hint: error.hint().map(str::to_owned),
+            position,
+            internal,
+            context: error.where_().map(str::to_owned),
+            timed_out: false,
+        }
+    }
+}
+
+impl SqlError {
+    /// Postgres's own message, detail, context and hint; the caller knows the place.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let mut diagnostic = Diagnostic::error(format!("{} ({})", self.message, self.sqlstate));
+        if let Some(detail) = &self.detail {
+            diagnostic = diagnostic.note(detail);
+        }
+        if let Some((query, position)) = &self.internal {
+            diagnostic = diagnostic.note(format!("at character {position} of: {query}"));
+        }
+        if let Some(context) = &self.context {
+            diagnostic = diagnostic.note(context);
+        }
+        match &self.hint {
+            Some(hint) => diagnostic.hint(hint),
+            None => diagnostic,
+        }
+    }
+}
+
+impl SessionError {
+    pub fn diagnostic(&self) -> Diagnostic {
+        match self {
+            Self::Sql(error) => error.diagnostic(),
+            Self::Lost { message, log } => {
+                let diagnostic =
+                    Diagnostic::error(format!("the connection to Postgres is lost: {message}"));
+                if log.is_empty() {
+                    diagnostic
+                } else {
+                    diagnostic.note(format!("the server's log ends with:\n{log}"))
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.sqlstate)
+    }
+}
+
+impl fmt::Display for SessionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sql(error) => error.fmt(f),
+            Self::Lost { message, .. } => {
+                write!(f, "the connection to Postgres is lost: {message}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SqlError {}
+impl std::error::Error for SessionError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_strings_are_quoted() {
+        for (text, identifier, literal) in [
+            ("t", "\"t\"", "'t'"),
+            ("a\"b", "\"a\"\"b\"", "'a\"b'"),
+            ("it's", "\"it's\"", "'it''s'"),
+            ("a\\'b", "\"a\\'b\"", "E'a\\\\''b'"),
+            ("", "\"\"", "''"),
+        ] {
+            assert_eq!(quote_identifier(text), identifier);
+            assert_eq!(quote_literal(text), literal);
+        }
+    }
+
+    #[test]
+    fn an_sql_error_keeps_what_postgres_said() {
+        let error = SqlError {
+            sqlstate: "42703".into(),
+            message: "column \"x\" does not exist".into(),
+            detail: Some("there is a column".into()),
+            hint: Some("perhaps y".into()),
+            internal: Some(("SELECT x".into(), 8)),
+            ..SqlError::default()
+        };
+        let diagnostic = error.diagnostic();
+        assert_eq!(diagnostic.message, "column \"x\" does not exist (42703)");
+        assert_eq!(
+            diagnostic.notes,
+            ["there is a column", "at character 8 of: SELECT x"]
+        );
+        assert_eq!(diagnostic.hint.as_deref(), Some("perhaps y"));
+    }
+
+    #[test]
+    fn the_tail_of_a_log_is_its_last_lines() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "one\ntwo\nthree\n").unwrap();
+        assert_eq!(log_tail(file.path(), 2), "two\nthree");
+        assert_eq!(log_tail(file.path(), 9), "one\ntwo\nthree");
+        assert_eq!(log_tail(Path::new("/nowhere/log"), 2), "");
+    }
+}
