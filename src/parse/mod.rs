@@ -1,1 +1,3 @@
-//! The parse stage.
+//! Text into an [`crate::article::Article`], or every problem in it, each with its place.
+
+pub mod sql;
