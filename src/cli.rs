@@ -1,1 +1,277 @@
-//! The command line.
+//! The command line: arguments into options, results into an exit code. What commands do stands
+//! in [`crate::command`].
+
+use crate::command::{self, BuildOptions, Catalogue, CheckOptions, Project, Verbosity};
+use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::engine::EngineChoice;
+use crate::exit_code::{Failure, Outcome, exit_code};
+use crate::plan::Force;
+use crate::report::{REPORTS, Report};
+use clap::{Args, Parser, Subcommand};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Reproducible articles about Postgres: every figure measured on a pinned server and checked.
+///
+/// Exit codes: 0 holds, 1 a bug of remeasure or a broken machine, 2 the article or the arguments
+/// are wrong, 3 a claim or quote does not hold, 4 no engine could be had, 5 the record is missing
+/// or stale, 130 interrupted.
+#[derive(Parser)]
+#[command(name = "remeasure", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+
+    /// Folder that holds `articles/` (default: the nearest one upwards)
+    #[arg(long, global = true, value_name = "FOLDER")]
+    root: Option<PathBuf>,
+
+    /// Where pages go (default: `out` in the root)
+    #[arg(long, global = true, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+
+    /// Print problems only
+    #[arg(long, short, global = true)]
+    quiet: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Measure what has no valid result on this machine, judge, and write the pages
+    Build {
+        #[command(flatten)]
+        articles: Articles,
+        #[command(flatten)]
+        measuring: Measuring,
+    },
+    /// Measure afresh and judge quotes and claims; write no page
+    Check {
+        #[command(flatten)]
+        articles: Articles,
+        #[command(flatten)]
+        measuring: Measuring,
+        /// Judge against the accepted record alone; needs no Postgres
+        #[arg(long)]
+        recorded: bool,
+    },
+    /// For each experiment: fresh, stale or never measured, and why
+    Status {
+        #[command(flatten)]
+        articles: Articles,
+        #[command(flatten)]
+        place: Place,
+        /// Print every input of this experiment and their hash
+        #[arg(long, value_name = "ID")]
+        explain: Option<String>,
+    },
+    /// Promote what is measured to `record.json`
+    Accept {
+        #[command(flatten)]
+        articles: Articles,
+        #[command(flatten)]
+        place: Place,
+    },
+    /// Unbound figures and everything else that needs no measuring
+    Lint {
+        #[command(flatten)]
+        articles: Articles,
+    },
+    /// Begin an article that builds as it stands
+    New {
+        /// Its folder's name below `articles/`
+        slug: String,
+    },
+    /// Print a catalogue
+    List {
+        #[arg(value_enum)]
+        catalogue: Catalogue,
+    },
+    /// Which engines are found, tried where, and why not
+    Doctor,
+}
+
+#[derive(Args)]
+struct Articles {
+    /// Slugs, folders or files; none means all
+    #[arg(value_name = "ARTICLE")]
+    articles: Vec<String>,
+}
+
+#[derive(Args)]
+struct Place {
+    /// A profile of the article's front matter
+    #[arg(long)]
+    profile: Option<String>,
+    /// Where Postgres comes from: auto, embedded, or fake:FILE
+    #[arg(long, default_value = "auto")]
+    engine: String,
+}
+
+#[derive(Args)]
+struct Measuring {
+    #[command(flatten)]
+    place: Place,
+    /// Measure again, whatever is stored: everything, or the experiments named
+    #[arg(long, value_name = "ID", num_args = 0.., value_delimiter = ',')]
+    force: Option<Vec<String>>,
+    /// Fetch nothing
+    #[arg(long)]
+    offline: bool,
+    /// Write a report to a file (`-`: standard output); see `remeasure list reports`
+    #[arg(long, value_name = "KIND=FILE")]
+    report: Vec<String>,
+}
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are no mistakes; everything else is exit code 2, as documented.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    let result = run(&arguments);
+    if let Err(failure) = &result {
+        print_failure(failure);
+    }
+    exit_code(&result)
+}
+
+fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
+    let project = Project::new(arguments.root.as_deref(), arguments.out.as_deref())?;
+    match &arguments.command {
+        Command::Build {
+            articles,
+            measuring,
+        } => command::build(
+            &project,
+            &articles.articles,
+            &build_options(arguments, measuring)?,
+        ),
+        Command::Check {
+            articles,
+            measuring,
+            recorded,
+        } => command::check(
+            &project,
+            &articles.articles,
+            &CheckOptions {
+                build: build_options(arguments, measuring)?,
+                recorded: *recorded,
+            },
+        ),
+        Command::Status {
+            articles,
+            place,
+            explain,
+        } => command::status(
+            &project,
+            &articles.articles,
+            place.profile.as_deref(),
+            &engine(place)?,
+            explain.as_deref(),
+        ),
+        Command::Accept { articles, place } => command::accept(
+            &project,
+            &articles.articles,
+            place.profile.as_deref(),
+            &engine(place)?,
+            std::env::var("CI").is_ok_and(|value| value == "true"),
+        ),
+        Command::Lint { articles } => {
+            command::lint(&project, &articles.articles, error_color())
+        }
+        Command::New { slug } => command::new(&project, slug),
+        Command::List { catalogue } => command::list(&project, *catalogue),
+        Command::Doctor => command::doctor(&project),
+    }
+}
+
+fn engine(place: &Place) -> Result<EngineChoice, Failure> {
+    place.engine.parse().map_err(Failure::article)
+}
+
+fn build_options(arguments: &Arguments, measuring: &Measuring) -> Result<BuildOptions, Failure> {
+    let reports = measuring
+        .report
+        .iter()
+        .map(|text| report(text))
+        .collect::<Result<_, _>>()?;
+    Ok(BuildOptions {
+        profile: measuring.place.profile.clone(),
+        engine: engine(&measuring.place)?,
+        force: match &measuring.force {
+            None => Force::Nothing,
+            Some(ids) if ids.is_empty() => Force::Everything,
+            Some(ids) => Force::Experiments(ids.clone()),
+        },
+        offline: measuring.offline,
+        verbosity: if arguments.quiet {
+            Verbosity::Quiet
+        } else {
+            Verbosity::Normal
+        },
+        color: std::io::stdout().is_terminal() && no_color_unset(),
+        width: terminal_width(),
+        reports,
+    })
+}
+
+fn report(text: &str) -> Result<(&'static Report, PathBuf), Failure> {
+    let names = || REPORTS.iter().map(|report| report.name);
+    let Some((kind, path)) = text.split_once('=') else {
+        return Err(Failure::article(
+            Diagnostic::error(format!("`--report {text}` names no file"))
+                .hint("write it as KIND=FILE, such as `json=report.json`"),
+        ));
+    };
+    let report = REPORTS.iter().find(|report| report.name == kind);
+    report.map(|report| (report, path.into())).ok_or_else(|| {
+        Failure::article(
+            Diagnostic::error(format!("there is no report `{kind}`")).hint(
+                did_you_mean(kind, names())
+                    .unwrap_or_else(|| format!("there are {}", names().collect::<Vec<_>>().join(", "))),
+            ),
+        )
+    })
+}
+
+fn print_failure(failure: &Failure) {
+    let color = error_color();
+    match failure {
+        Failure::Article(diagnostics) => {
+            for diagnostic in diagnostics {
+                eprintln!("{}\n", diagnostic.render(color));
+            }
+            if let [_, _, ..] = diagnostics.as_slice() {
+                eprintln!("{} problems", diagnostics.len());
+            }
+        }
+        Failure::Engine(diagnostic) => eprintln!("{}", diagnostic.render(color)),
+        Failure::Internal(diagnostic) => eprintln!("{}", diagnostic.render(color)),
+        Failure::Interrupted { hint } => {
+            let diagnostic = Diagnostic::error("interrupted").hint(hint.clone());
+            eprintln!("{}", diagnostic.render(color));
+        }
+    }
+}
+
+fn no_color_unset() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+fn error_color() -> bool {
+    std::io::stderr().is_terminal() && no_color_unset()
+}
+
+/// Columns of the terminal on standard output; a page's width where there is none.
+fn terminal_width() -> usize {
+    const PAGE: usize = 120;
+    match console::Term::stdout().size_checked() {
+        Some((_, columns)) => usize::from(columns),
+        None => PAGE,
+    }
+}

@@ -1,1 +1,504 @@
-//! The analyse stage.
+//! Asks the pinned server what the measurements say. Entry: [`analyse`].
+//!
+//! 1. [`tables`] lays the samples out as `measured.<experiment>` and its further results.
+//! 2. They are created in a database of their own, `derive` columns added one by one.
+//! 3. Claims, tables and charts are queries over them, evaluated with Postgres's exact types.
+//!
+//! [`key`] names everything the outcome depends on, so that an unchanged article asks nothing.
+
+mod functions;
+pub mod tables;
+
+pub use functions::DOCUMENTATION as FUNCTIONS;
+
+use crate::article::{Article, Claim, Experiment, Scalar, Statement};
+use crate::diagnostic::Diagnostic;
+use crate::engine::Server;
+use crate::engine::session::{
+    Role, Session, SessionError, SqlError, StatementResult, quote_identifier, quote_literal,
+};
+use crate::exit_code::Failure;
+use crate::parse::sql::{Expanded, expand, expand_text, measured_tables};
+use crate::plan::Resolved;
+use crate::quantity::{Column, Table, Value, is_numeric_type};
+use crate::record::store::StoredExperiment;
+use crate::record::{ClaimRecord, table, tables as named_tables};
+use crate::source::Span;
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Everything that later stages know of the measurements.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Analysis {
+    pub experiments: IndexMap<String, AnalysedExperiment>,
+    pub claims: IndexMap<String, ClaimRecord>,
+    #[serde(with = "named_tables")]
+    pub tables: IndexMap<String, Table>,
+    #[serde(with = "named_tables")]
+    pub charts: IndexMap<String, Table>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnalysedExperiment {
+    /// Names of the columns that `derive` added.
+    pub derived: Vec<String>,
+    #[serde(with = "table")]
+    pub measured: Table,
+    #[serde(with = "named_tables")]
+    pub results: IndexMap<String, Table>,
+}
+
+/// What there is to analyse: experiments with their finished samples, in order.
+pub type Measurements<'a> = [(&'a Experiment, &'a StoredExperiment)];
+
+/// A query over measured tables that runs longer than this is a mistake.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// More rows than a page or a chart can show.
+const ROWS: usize = 10_000;
+const DATABASE: &str = "analysis";
+
+/// The hex sha256 of all that [`analyse`] reads.
+pub fn key(article: &Article, resolved: &Resolved, measurements: &Measurements<'_>) -> String {
+    let mut hash = Sha256::new();
+    let mut put = |text: &str| {
+        hash.update((text.len() as u64).to_le_bytes());
+        hash.update(text);
+    };
+    put("analysis 1");
+    put(&article.front_matter.postgres.version.value);
+    put(&resolved.profile);
+    for (name, value) in &resolved.params {
+        put(name);
+        put(&value.to_string());
+    }
+    for (experiment, stored) in measurements {
+        put(&experiment.id.value);
+        put(&serde_json::to_string(&stored.samples).expect("samples serialise"));
+        for (name, expression) in &experiment.derive {
+            put(name);
+            put(&expression.value);
+        }
+    }
+    for claim in article.claims() {
+        put(&claim.name.value);
+        put(claim.profile.as_ref().map_or("", |profile| &profile.value));
+        put(claim.unit.as_deref().unwrap_or(""));
+        put(&claim.query.text.text);
+    }
+    for (id, query) in article
+        .tables()
+        .map(|block| (&block.id, &block.query))
+        .chain(article.charts().map(|block| (&block.id, &block.query)))
+    {
+        put(&id.value);
+        put(&query.text.text);
+    }
+    crate::plan::fingerprint::hex(&hash.finalize())
+}
+
+/// Lays the measurements out on the server and evaluates every query of the article over them.
+/// All mistakes of all queries come back at once.
+pub async fn analyse(
+    server: &Server,
+    article: &Article,
+    resolved: &Resolved,
+    measurements: &Measurements<'_>,
+) -> Result<Analysis, Failure> {
+    server.drop_database(DATABASE).await?;
+    server.create_database(DATABASE, None).await?;
+    let session = server
+        .connect(DATABASE, Role::Author)
+        .await
+        .map_err(|error| own_failure(&error))?;
+    let mut analyst = Analyst {
+        session,
+        article,
+        resolved,
+        problems: Vec::new(),
+    };
+    analyst.own(functions::SQL).await?;
+    let mut analysis = Analysis::default();
+    for (experiment, stored) in measurements {
+        let analysed = analyst.experiment(experiment, stored).await?;
+        analysis
+            .experiments
+            .insert(experiment.id.value.clone(), analysed);
+    }
+    if analyst.problems.is_empty() {
+        for claim in article.claims() {
+            if let Some(record) = analyst.claim(claim).await? {
+                analysis.claims.insert(claim.name.value.clone(), record);
+            }
+        }
+        for block in article.tables() {
+            if let Some(table) = analyst.rows(&block.query).await? {
+                analysis.tables.insert(block.id.value.clone(), table);
+            }
+        }
+        for block in article.charts() {
+            if let Some(table) = analyst.rows(&block.query).await? {
+                analysis.charts.insert(block.id.value.clone(), table);
+            }
+        }
+    }
+    let Analyst {
+        problems, session, ..
+    } = analyst;
+    drop(session);
+    server.drop_database(DATABASE).await?;
+    if problems.is_empty() {
+        Ok(analysis)
+    } else {
+        Err(Failure::Article(problems))
+    }
+}
+
+/// A statement of the tool's own failed.
+fn own_failure(error: &SessionError) -> Failure {
+    match error {
+        SessionError::Sql(error) => Failure::internal(format!(
+            "the measured tables could not be laid out: {} (SQLSTATE {})",
+            error.message, error.sqlstate
+        )),
+        lost => Failure::Engine(Diagnostic::error(lost.to_string())),
+    }
+}
+
+struct Analyst<'a> {
+    session: Session,
+    article: &'a Article,
+    resolved: &'a Resolved,
+    problems: Vec<Diagnostic>,
+}
+
+impl Analyst<'_> {
+    /// Statements of the tool's own.
+    async fn own(&mut self, statements: &[&str]) -> Result<(), Failure> {
+        for sql in statements {
+            self.session
+                .execute(sql)
+                .await
+                .map_err(|error| own_failure(&error))?;
+        }
+        Ok(())
+    }
+
+    async fn experiment(
+        &mut self,
+        experiment: &Experiment,
+        stored: &StoredExperiment,
+    ) -> Result<AnalysedExperiment, Failure> {
+        let id = &experiment.id.value;
+        let laid_out = tables::lay_out(experiment, &stored.samples);
+        for (name, table) in &laid_out.results {
+            self.create(&format!("{id}_{name}"), table).await?;
+        }
+        let derived: Vec<String> = experiment.derive.keys().cloned().collect();
+        self.create(id, &laid_out.measured).await?;
+        for (name, expression) in &experiment.derive {
+            self.derive(id, name, &expression.value, expression.span)
+                .await?;
+        }
+        let measured = if derived.is_empty() {
+            laid_out.measured
+        } else {
+            let sql = format!("SELECT * FROM measured.{}", quote_identifier(id));
+            self.query(&sql).await.map_err(|error| own_failure(&error))?
+        };
+        Ok(AnalysedExperiment {
+            derived,
+            measured,
+            results: laid_out.results,
+        })
+    }
+
+    async fn create(&mut self, name: &str, table: &Table) -> Result<(), Failure> {
+        let types = self.known_types(table).await?;
+        let columns: Vec<String> = table
+            .columns
+            .iter()
+            .map(|column| {
+                let type_name = &types[&column.type_name];
+                format!("{} {type_name}", quote_identifier(&column.name))
+            })
+            .collect();
+        let name = format!("measured.{}", quote_identifier(name));
+        let create = format!("CREATE TABLE {name} ({})", columns.join(", "));
+        self.own(&[&create]).await?;
+        const BATCH: usize = 500;
+        for rows in table.rows.chunks(BATCH) {
+            let rows: Vec<String> = rows
+                .iter()
+                .map(|row| {
+                    let cells: Vec<String> = row
+                        .iter()
+                        .map(|value| match value.to_postgres() {
+                            Some(text) => quote_literal(&text),
+                            None => "NULL".to_owned(),
+                        })
+                        .collect();
+                    format!("({})", cells.join(", "))
+                })
+                .collect();
+            let insert = format!("INSERT INTO {name} VALUES {}", rows.join(", "));
+            self.own(&[&insert]).await?;
+        }
+        Ok(())
+    }
+
+    /// Each type as this database can hold it: types of the article's extensions become text.
+    async fn known_types(&mut self, table: &Table) -> Result<BTreeMap<String, String>, Failure> {
+        let mut types = BTreeMap::new();
+        for column in &table.columns {
+            let name = &column.type_name;
+            if types.contains_key(name) {
+                continue;
+            }
+            let plain = is_numeric_type(name) || ["boolean", "text"].contains(&name.as_str());
+            let known = plain || {
+                let sql = format!("SELECT to_regtype({}) IS NOT NULL", quote_literal(name));
+                let answer = self.session.execute(&sql).await;
+                let answer = answer.map_err(|error| own_failure(&error))?;
+                answer.rows.first().and_then(|row| row[0].as_deref()) == Some("t")
+            };
+            let held = if known { name.clone() } else { "text".into() };
+            types.insert(name.clone(), held);
+        }
+        Ok(types)
+    }
+
+    /// Adds one derived column, computed from those that are there.
+    async fn derive(
+        &mut self,
+        id: &str,
+        name: &str,
+        expression: &str,
+        span: Span,
+    ) -> Result<(), Failure> {
+        let source = &self.article.source;
+        let sql = match expand_text(expression, &self.resolved.params) {
+            Ok(sql) => sql,
+            Err(diagnostic) => {
+                self.problems.push(diagnostic.at(source, span));
+                return Ok(());
+            }
+        };
+        let table = format!("measured.{}", quote_identifier(id));
+        let create = format!(
+            "CREATE TABLE measured.deriving AS SELECT *, ({sql}\n) AS {} FROM {table}",
+            quote_identifier(name)
+        );
+        match self.session.execute_within(&create, TIMEOUT).await {
+            Ok(_) => {
+                let rename = format!(
+                    "ALTER TABLE measured.deriving RENAME TO {}",
+                    quote_identifier(id)
+                );
+                self.own(&[&format!("DROP TABLE {table}"), &rename]).await
+            }
+            Err(SessionError::Sql(error)) => {
+                let diagnostic = Diagnostic::error(postgres_words(&error))
+                    .at(source, span)
+                    .note(format!("in `derive` of experiment `{id}`, column `{name}`"));
+                self.problems.push(with_hint(diagnostic, &error));
+                Ok(())
+            }
+            Err(lost) => Err(own_failure(&lost)),
+        }
+    }
+
+    /// A query's typed rows.
+    async fn query(&mut self, sql: &str) -> Result<Table, SessionError> {
+        let types = self.session.column_types(sql).await?;
+        let result = self.session.execute_within(sql, TIMEOUT).await?;
+        Ok(typed(&result, &types))
+    }
+
+    /// A query of the article's; None where it is wrong, which is then among the problems.
+    async fn article_query(&mut self, statement: &Statement) -> Result<Option<Table>, Failure> {
+        let source = &self.article.source;
+        let expanded = match expand(statement, &self.resolved.params, source) {
+            Ok(expanded) => expanded,
+            Err(diagnostic) => {
+                self.problems.push(diagnostic);
+                return Ok(None);
+            }
+        };
+        match self.query(&expanded.sql).await {
+            Ok(table) => Ok(Some(table)),
+            Err(SessionError::Sql(error)) => {
+                let diagnostic = self.query_problem(statement, &expanded, &error);
+                self.problems.push(diagnostic);
+                Ok(None)
+            }
+            Err(lost) => Err(own_failure(&lost)),
+        }
+    }
+
+    fn query_problem(
+        &self,
+        statement: &Statement,
+        expanded: &Expanded,
+        error: &SqlError,
+    ) -> Diagnostic {
+        let text = &statement.text;
+        let span = match error.position {
+            Some(position) => {
+                let start = expanded.source_offset(position);
+                Span::new(start, start + 1)
+            }
+            None => text.span(0..text.text.len()),
+        };
+        let message = if error.timed_out {
+            "this query ran longer than 60 s".to_owned()
+        } else {
+            postgres_words(error)
+        };
+        with_hint(
+            Diagnostic::error(message).at(&self.article.source, span),
+            error,
+        )
+    }
+
+    async fn rows(&mut self, statement: &Statement) -> Result<Option<Table>, Failure> {
+        let Some(table) = self.article_query(statement).await? else {
+            return Ok(None);
+        };
+        if table.rows.len() <= ROWS {
+            return Ok(Some(table));
+        }
+        let text = &statement.text;
+        self.problems.push(
+            Diagnostic::error(format!(
+                "this query gives {} rows; a page shows {ROWS} at most",
+                table.rows.len()
+            ))
+            .at(&self.article.source, text.span(0..text.text.len()))
+            .hint("aggregate, or LIMIT"),
+        );
+        Ok(None)
+    }
+
+    /// A claim's value. In a profile that it is not for, a query that fails or gives nothing is
+    /// no mistake: there is then no value.
+    async fn claim(&mut self, claim: &Claim) -> Result<Option<ClaimRecord>, Failure> {
+        let elsewhere = claim
+            .profile
+            .as_ref()
+            .is_some_and(|profile| profile.value != self.resolved.profile);
+        let problems = self.problems.len();
+        let table = self.article_query(&claim.query).await?;
+        let value = table.and_then(|table| match single_value(&table) {
+            Ok(value) => Some(value),
+            Err(wrong) => {
+                self.problems.push(
+                    Diagnostic::error(format!("claim `{}` {wrong}", claim.name.value))
+                        .at(&self.article.source, claim.name.span)
+                        .note(format!("its query: {}", claim.query.text.text.trim()))
+                        .hint("a claim is one query with one row and one column, a number or a boolean"),
+                );
+                None
+            }
+        });
+        let (column, value) = match value {
+            Some(value) => value,
+            None if elsewhere => {
+                self.problems.truncate(problems);
+                (Column::new("", "numeric"), Value::Null)
+            }
+            None => return Ok(None),
+        };
+        Ok(Some(ClaimRecord {
+            type_name: column.type_name,
+            value,
+            unit: claim.unit.clone(),
+            reads: reads(self.article, &claim.query),
+        }))
+    }
+}
+
+fn typed(result: &StatementResult, types: &[String]) -> Table {
+    let columns: Vec<Column> = result
+        .columns
+        .iter()
+        .zip(types)
+        .map(|(name, type_name)| Column::new(name.clone(), type_name.clone()))
+        .collect();
+    let rows = result
+        .rows
+        .iter()
+        .map(|row| {
+            row.iter()
+                .zip(&columns)
+                .map(|(cell, column)| Value::from_postgres(cell.as_deref(), &column.type_name))
+                .collect()
+        })
+        .collect();
+    Table { columns, rows }
+}
+
+/// The one value of a result, or what is wrong with it.
+fn single_value(table: &Table) -> Result<(Column, Value), String> {
+    let [column] = table.columns.as_slice() else {
+        return Err(format!("gives {} columns", table.columns.len()));
+    };
+    let [row] = table.rows.as_slice() else {
+        return Err(match table.rows.len() {
+            0 => "gives no row".to_owned(),
+            rows => format!("gives {rows} rows"),
+        });
+    };
+    match &row[0] {
+        Value::Null => Err("gives NULL".to_owned()),
+        Value::Text(text) => Err(format!("gives {} (`{text}`)", column.type_name)),
+        value => Ok((column.clone(), value.clone())),
+    }
+}
+
+/// The experiments whose tables a query reads, in the order of the document.
+fn reads(article: &Article, query: &Statement) -> Vec<String> {
+    let tables = measured_tables(&query.text.text);
+    let longest_match = |table: &String| {
+        article
+            .experiments()
+            .map(|experiment| &experiment.id.value)
+            .filter(|id| {
+                table == *id || table.strip_prefix(id.as_str()).is_some_and(|r| r.starts_with('_'))
+            })
+            .max_by_key(|id| id.len())
+    };
+    let read: Vec<&String> = tables.iter().filter_map(longest_match).collect();
+    article
+        .experiments()
+        .map(|experiment| &experiment.id.value)
+        .filter(|id| read.contains(id))
+        .cloned()
+        .collect()
+}
+
+fn postgres_words(error: &SqlError) -> String {
+    format!("Postgres: {} (SQLSTATE {})", error.message, error.sqlstate)
+}
+
+fn with_hint(diagnostic: Diagnostic, error: &SqlError) -> Diagnostic {
+    let diagnostic = match &error.detail {
+        Some(detail) => diagnostic.note(format!("detail: {detail}")),
+        None => diagnostic,
+    };
+    match &error.hint {
+        Some(hint) => diagnostic.hint(hint.clone()),
+        None => diagnostic,
+    }
+}
+
+/// A scalar as the type that matrix columns have in measured tables.
+pub(crate) fn scalar_type(scalar: &Scalar) -> &'static str {
+    match scalar {
+        Scalar::Boolean(_) => "boolean",
+        Scalar::Number(_) => "numeric",
+        Scalar::Text(_) => "text",
+    }
+}

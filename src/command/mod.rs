@@ -1,1 +1,24 @@
-//! The command stage.
+//! What a person can ask for. Only commands call stages; each file reads as the pipeline.
+
+mod accept;
+mod build;
+mod check;
+mod doctor;
+mod interrupt;
+mod lint;
+mod list;
+mod new;
+mod progress;
+mod project;
+mod record;
+mod status;
+
+pub use accept::accept;
+pub use build::{BuildOptions, build};
+pub use check::{CheckOptions, check};
+pub use doctor::doctor;
+pub use lint::lint;
+pub use list::{Catalogue, list};
+pub use new::new;
+pub use project::Project;
+pub use status::status;

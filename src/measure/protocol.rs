@@ -5,14 +5,14 @@ use super::doubts::{self, Watch};
 use super::fixture::{self, author_session, create_database};
 use super::instrument::{Probe, Sessions, Window, instrument};
 use super::script::{self, Ran, Rules, ScriptError};
-use super::settings::{broken, literal, tool_session};
+use super::settings::{broken, tool_session};
 use super::{Progress, Request};
 use crate::article::{
     Collect, CollectSession, Connect, Experiment, Fresh, Order, Phase, Runs, Scalar, Variables,
 };
 use crate::diagnostic::Diagnostic;
 use crate::engine::Server;
-use crate::engine::session::{Session, SessionError, StatementResult};
+use crate::engine::session::{Session, SessionError, StatementResult, quote_literal};
 use crate::exit_code::Failure;
 use crate::parse::sql::expand_text;
 use crate::quantity::{Column, Table, Value};
@@ -303,8 +303,8 @@ impl Protocol<'_> {
             let text = expand_text(&value.value, variables).map_err(place)?;
             let set = format!(
                 "SELECT pg_catalog.set_config({}, {}, false)",
-                literal(name),
-                literal(&text)
+                quote_literal(name),
+                quote_literal(&text)
             );
             match session.execute(&set).await {
                 Ok(_) => {}

@@ -3,7 +3,7 @@
 use crate::article::{Article, Experiment, Variables};
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::engine::Server;
-use crate::engine::session::{Role, Session, SessionError};
+use crate::engine::session::{Role, Session, SessionError, quote_identifier, quote_literal};
 use crate::exit_code::Failure;
 use crate::parse::sql::expand_text;
 use std::collections::BTreeMap;
@@ -99,7 +99,7 @@ pub fn broken(error: &SessionError) -> Failure {
 async fn show(control: &mut Session, name: &str) -> Result<String, Failure> {
     let rows = execute(
         control,
-        &format!("SELECT pg_catalog.current_setting({})", literal(name)),
+        &format!("SELECT pg_catalog.current_setting({})", quote_literal(name)),
     )
     .await?;
     Ok(first_cell(rows))
@@ -167,7 +167,7 @@ async fn reload(
     wanted: &BTreeMap<String, String>,
 ) -> Result<(), Failure> {
     for (name, value) in wanted {
-        let sql = format!("ALTER SYSTEM SET {} = {}", identifier(name), literal(value));
+        let sql = format!("ALTER SYSTEM SET {} = {}", identifier(name), quote_literal(value));
         match control.execute(&sql).await {
             Ok(_) => {}
             Err(SessionError::Sql(error)) => {
@@ -211,16 +211,7 @@ async fn await_reload(server: &Server, control: &mut Session) -> Result<(), Fail
 /// A setting's name as SQL wants it: `a.b` in two parts, each quoted.
 fn identifier(name: &str) -> String {
     name.split('.')
-        .map(|part| format!("\"{}\"", part.replace('"', "\"\"")))
+        .map(quote_identifier)
         .collect::<Vec<_>>()
         .join(".")
-}
-
-pub fn literal(text: &str) -> String {
-    let quoted = text.replace('\'', "''");
-    if quoted.contains('\\') {
-        format!(" E'{}'", quoted.replace('\\', "\\\\"))
-    } else {
-        format!("'{quoted}'")
-    }
 }

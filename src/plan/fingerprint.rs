@@ -7,6 +7,7 @@ use super::{Resolved, ServerIdentity};
 use crate::article::{
     Article, CollectSession, Experiment, Fixture, Runs, Scalar, Script, Terminator,
 };
+use crate::parse::sql::variables_of_text;
 use crate::record::Fingerprint;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,8 +63,12 @@ pub fn of_experiment(
 
 /// The hex sha256 of a fingerprint's canonical JSON.
 pub fn sha256(fingerprint: &Fingerprint) -> String {
-    let json = serde_json::to_vec(fingerprint).expect("strings serialise");
-    hex(&Sha256::digest(json))
+    sha256_of(&serde_json::to_vec(fingerprint).expect("strings serialise"))
+}
+
+/// The hex sha256 of bytes.
+pub fn sha256_of(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
 }
 
 pub fn hex(bytes: &[u8]) -> String {
@@ -238,12 +243,11 @@ fn experiment_variables(experiment: &Experiment) -> BTreeSet<String> {
         .collect();
     // `settings` and `session` values may name params too: `:work_mem`.
     for value in experiment.settings.values().chain(experiment.session.values()) {
-        names.extend(value.value.split(':').skip(1).map(|rest| {
-            rest.trim_matches(['\'', '"'])
-                .chars()
-                .take_while(|c| c.is_alphanumeric() || *c == '_')
-                .collect()
-        }));
+        names.extend(
+            variables_of_text(&value.value)
+                .into_iter()
+                .map(|reference| reference.name),
+        );
     }
     names
 }

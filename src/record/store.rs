@@ -6,7 +6,13 @@
 //! single run where cells are interleaved), and a last line that says the experiment is whole. A
 //! torn last line, as `kill -9` or a full disk leaves it, is ignored.
 
-use super::format::{Doubt, Fingerprint, Sample};
+use super::format::{Doubt, ExperimentRecord, FORMAT as RECORD_FORMAT, Fingerprint, Record, Sample};
+use crate::article::Cells;
+use crate::diagnostic::Diagnostic;
+use crate::exit_code::Failure;
+use crate::quantity::{Table, Value};
+use crate::source::Source;
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -36,6 +42,114 @@ impl StoredExperiment {
             .collect::<BTreeSet<_>>()
             .len()
     }
+}
+
+impl StoredExperiment {
+    /// An accepted result as if it stood in the store: derived columns left out, rows given back
+    /// to their cells. None where the cells are not the record's.
+    pub fn from_record(record: &ExperimentRecord, cells: &Cells) -> Option<Self> {
+        let keys = cells.columns.len();
+        let cell_of = |row: &[Value]| {
+            cells.rows.iter().position(|cell| {
+                cell.iter()
+                    .zip(row)
+                    .all(|(scalar, value)| scalar.to_string() == value.to_string())
+            })
+        };
+        let measured: Vec<usize> = (keys + 1..record.measured.columns.len())
+            .filter(|&column| {
+                let name = &record.measured.columns[column].name;
+                !record.derived.contains(name)
+            })
+            .collect();
+        let mut samples = Vec::new();
+        for row in &record.measured.rows {
+            let run: u32 = row.get(keys)?.to_string().parse().ok()?;
+            let cell = cell_of(row)?;
+            let same_run = |other: &&Vec<Value>| {
+                cell_of(other) == Some(cell) && other.get(keys) == row.get(keys)
+            };
+            let results: IndexMap<String, Table> = record
+                .results
+                .iter()
+                .map(|(name, table)| {
+                    let rows = table.rows.iter().filter(same_run);
+                    let part = Table {
+                        columns: table.columns[keys + 1..].to_vec(),
+                        rows: rows.map(|row| row[keys + 1..].to_vec()).collect(),
+                    };
+                    (name.clone(), part)
+                })
+                .collect();
+            let columns = &record.measured.columns;
+            samples.push(Sample {
+                cell,
+                run,
+                row: Table {
+                    columns: measured.iter().map(|&i| columns[i].clone()).collect(),
+                    rows: vec![measured.iter().map(|&i| row[i].clone()).collect()],
+                },
+                results,
+            });
+        }
+        Some(Self {
+            inputs: record.inputs.clone(),
+            host: record.host.clone(),
+            measured_at: record.measured_at.clone(),
+            settings: record.settings.clone(),
+            samples,
+            doubts: record.doubts.clone(),
+            durations: Vec::new(),
+            finished: true,
+        })
+    }
+}
+
+/// The accepted record; None where there is none. One of a newer format is refused.
+pub fn read_record(path: &Path) -> Result<Option<Record>, Failure> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Failure::io("read", path, &error)),
+    };
+    parse_record(&path.display().to_string(), &text)
+        .map(Some)
+        .map_err(Failure::article)
+}
+
+fn parse_record(name: &str, text: &str) -> Result<Record, Diagnostic> {
+    #[derive(Deserialize)]
+    struct Version {
+        format: u32,
+    }
+    let at = |error: &serde_json::Error| {
+        let source = Source::new(name, name, text.to_owned());
+        let line_start = text
+            .split_inclusive('\n')
+            .take(error.line().saturating_sub(1))
+            .map(str::len)
+            .sum::<usize>();
+        let offset = (line_start + error.column().saturating_sub(1)).min(text.len());
+        Diagnostic::error(format!("this record cannot be read: {error}"))
+            .at(&source, offset..offset)
+            .hint("restore it from version control, or accept new measurements: `remeasure accept`")
+    };
+    let version: Version = serde_json::from_str(text).map_err(|error| at(&error))?;
+    if version.format > RECORD_FORMAT {
+        return Err(Diagnostic::error(format!(
+            "`{name}` is a record of format {}, this build reads up to {RECORD_FORMAT}",
+            version.format
+        ))
+        .hint("use the version of remeasure that wrote it, or a later one"));
+    }
+    serde_json::from_str(text).map_err(|error| at(&error))
+}
+
+/// A record as it stands in a file: indented, LF, one newline at the end.
+pub fn record_json(record: &Record) -> String {
+    let mut text = serde_json::to_string_pretty(record).expect("a record serialises");
+    text.push('\n');
+    text
 }
 
 #[derive(Serialize, Deserialize)]

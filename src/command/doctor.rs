@@ -1,0 +1,30 @@
+//! `doctor`: which engines are found, tried where, and why not.
+
+use super::project::Project;
+use crate::engine;
+use crate::exit_code::{Failure, Outcome};
+
+pub fn doctor(project: &Project) -> Result<Outcome, Failure> {
+    let pins = project.pins()?;
+    let findings = engine::doctor(&pins, &engine::cache_folder());
+    let mut usable = true;
+    for finding in &findings {
+        println!(
+            "{} {}: {}",
+            if finding.ok { "ok  " } else { "no  " },
+            finding.what,
+            finding.detail
+        );
+        if let Some(hint) = &finding.hint {
+            println!("     hint: {hint}");
+        }
+        usable &= finding.ok || !finding.needed;
+    }
+    if usable {
+        Ok(Outcome::Holds)
+    } else {
+        Err(Failure::Engine(crate::diagnostic::Diagnostic::error(
+            "no engine can run here as it is",
+        )))
+    }
+}

@@ -1,0 +1,80 @@
+//! `list`: the catalogues, each printed from the slice that the code itself uses.
+
+use super::project::Project;
+use crate::analyse::FUNCTIONS;
+use crate::chart::{CHARTS, NOTICES};
+use crate::exit_code::{Failure, Outcome};
+use crate::measure::instrument::INSTRUMENTS;
+use crate::render::FORMATS;
+use crate::report::REPORTS;
+use std::fmt::Write;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Catalogue {
+    Articles,
+    Instruments,
+    Functions,
+    Charts,
+    Formats,
+    Reports,
+    Versions,
+    Notices,
+}
+
+pub fn list(project: &Project, catalogue: Catalogue) -> Result<Outcome, Failure> {
+    let text = match catalogue {
+        Catalogue::Articles => articles(project)?,
+        Catalogue::Instruments => instruments(),
+        Catalogue::Functions => pairs(FUNCTIONS.iter().copied()),
+        Catalogue::Charts => pairs(CHARTS.iter().map(|entry| (entry.name, entry.description))),
+        Catalogue::Formats => pairs(FORMATS.iter().map(|entry| (entry.name, entry.description))),
+        Catalogue::Reports => pairs(REPORTS.iter().map(|entry| (entry.name, entry.description))),
+        Catalogue::Versions => project.pins()?.versions().join("\n") + "\n",
+        Catalogue::Notices => NOTICES.to_owned(),
+    };
+    print!("{text}");
+    Ok(Outcome::Holds)
+}
+
+fn articles(project: &Project) -> Result<String, Failure> {
+    let pins = project.pins()?;
+    let mut text = String::new();
+    for article in project.articles(&[], &pins)? {
+        let _ = writeln!(
+            text,
+            "{}  {} (Postgres {}, {} experiments, {} claims)",
+            article.slug,
+            article.front_matter.title.text,
+            article.front_matter.postgres.version.value,
+            article.experiments().count(),
+            article.claims().count()
+        );
+    }
+    Ok(text)
+}
+
+fn instruments() -> String {
+    let mut text = String::new();
+    for instrument in INSTRUMENTS {
+        let _ = writeln!(
+            text,
+            "{} (PostgreSQL {} and later)\n  {}",
+            instrument.name, instrument.minimum_version, instrument.description
+        );
+        for column in instrument.columns {
+            let _ = writeln!(
+                text,
+                "    {} {} [{}]: {}",
+                column.name, column.type_name, column.unit, column.description
+            );
+        }
+        let _ = writeln!(text, "  disturbed by: {}\n", instrument.disturbed_by);
+    }
+    text
+}
+
+fn pairs<'a>(entries: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    entries
+        .map(|(name, description)| format!("{name}\n  {description}\n"))
+        .collect()
+}

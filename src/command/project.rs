@@ -1,0 +1,212 @@
+//! Where things are: the project's folders, and the articles a command was asked for.
+
+use crate::article::Article;
+use crate::chart::CHARTS;
+use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::engine::pins::Pins;
+use crate::exit_code::Failure;
+use crate::measure::instrument::INSTRUMENTS;
+use crate::parse::{self, Known};
+use crate::source::Source;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The pins this build came with, for articles outside any project.
+const OWN_PINS: &str = include_str!("../../articles/pins.yaml");
+
+/// An article's text may not be larger than this.
+const ARTICLE_BYTES: u64 = 16 * 1024 * 1024;
+
+#[derive(Clone, Debug)]
+pub struct Project {
+    pub root: PathBuf,
+    pub out: PathBuf,
+}
+
+impl Project {
+    /// `root`: the folder that holds `articles/`; the nearest one upwards unless given.
+    pub fn new(root: Option<&Path>, out: Option<&Path>) -> Result<Self, Failure> {
+        let root = match root {
+            Some(root) if root.is_dir() => root.to_owned(),
+            Some(root) => {
+                return Err(Failure::article(
+                    Diagnostic::error(format!("there is no folder `{}`", root.display()))
+                        .hint("`--root` is the folder that holds `articles/`"),
+                ));
+            }
+            None => nearest_root()?,
+        };
+        let out = out.map_or_else(|| root.join("out"), Path::to_owned);
+        Ok(Self { root, out })
+    }
+
+    pub fn articles_folder(&self) -> PathBuf {
+        self.root.join("articles")
+    }
+
+    /// What is measured and not accepted yet, and drawn charts. Deleting it loses nothing accepted.
+    pub fn state(&self) -> PathBuf {
+        self.root.join(".remeasure")
+    }
+
+    /// The project's pins, or those of this build where it has none.
+    pub fn pins(&self) -> Result<Pins, Failure> {
+        let path = self.articles_folder().join("pins.yaml");
+        if path.exists() {
+            Pins::read(&path).map_err(Failure::Article)
+        } else {
+            Pins::parse(&Source::new("pins.yaml", "pins.yaml", OWN_PINS.to_owned()))
+                .map_err(Failure::Article)
+        }
+    }
+
+    /// The articles named (slugs, folders or files), or all of the project's.
+    pub fn articles(&self, names: &[String], pins: &Pins) -> Result<Vec<Article>, Failure> {
+        let paths = if names.is_empty() {
+            self.all_articles()?
+        } else {
+            names
+                .iter()
+                .map(|name| self.find(name))
+                .collect::<Result<_, _>>()?
+        };
+        let mut articles = Vec::new();
+        let mut problems = Vec::new();
+        for path in paths {
+            match read(&path, pins) {
+                Ok(article) => articles.push(article),
+                Err(Failure::Article(mut found)) => problems.append(&mut found),
+                Err(failure) => return Err(failure),
+            }
+        }
+        if problems.is_empty() {
+            Ok(articles)
+        } else {
+            Err(Failure::Article(problems))
+        }
+    }
+
+    /// The name under which an article's state is kept: its slug, made unique for articles from
+    /// outside the project.
+    pub fn state_name(&self, article: &Article) -> String {
+        let inside = self.articles_folder().join(&article.slug);
+        let canonical = |path: &Path| fs::canonicalize(path).ok();
+        if canonical(&inside).is_some() && canonical(&inside) == canonical(&article.directory) {
+            return article.slug.clone();
+        }
+        let path = canonical(&article.directory).unwrap_or_else(|| article.directory.clone());
+        let hash = crate::plan::fingerprint::sha256_of(path.to_string_lossy().as_bytes());
+        format!("{}-{}", article.slug, &hash[..8])
+    }
+
+    fn all_articles(&self) -> Result<Vec<PathBuf>, Failure> {
+        let folder = self.articles_folder();
+        let mut paths: Vec<PathBuf> = fs::read_dir(&folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path().join("article.md"))
+            .filter(|path| path.is_file())
+            .collect();
+        paths.sort();
+        if paths.is_empty() {
+            return Err(Failure::article(
+                Diagnostic::error(format!("there is no article in `{}`", folder.display()))
+                    .hint("`remeasure new <slug>` begins one; `--root` names another project"),
+            ));
+        }
+        Ok(paths)
+    }
+
+    /// A file, a folder with an `article.md`, or a slug.
+    fn find(&self, name: &str) -> Result<PathBuf, Failure> {
+        let given = Path::new(name);
+        let candidates = [
+            given.to_owned(),
+            given.join("article.md"),
+            self.articles_folder().join(name).join("article.md"),
+        ];
+        if let Some(found) = candidates.into_iter().find(|path| path.is_file()) {
+            return Ok(found);
+        }
+        let slugs: Vec<String> = self
+            .all_articles()
+            .unwrap_or_default()
+            .iter()
+            .filter_map(|path| Some(path.parent()?.file_name()?.to_string_lossy().into_owned()))
+            .collect();
+        let hint = did_you_mean(name, slugs.iter().map(String::as_str)).unwrap_or_else(|| {
+            format!(
+                "an article is a slug, a folder with an `article.md`, or a file; the project has: {}",
+                slugs.join(", ")
+            )
+        });
+        Err(Failure::article(
+            Diagnostic::error(format!("there is no article `{name}`")).hint(hint),
+        ))
+    }
+}
+
+fn nearest_root() -> Result<PathBuf, Failure> {
+    let here = std::env::current_dir().map_err(|error| {
+        Failure::internal(format!("cannot tell the working directory: {error}"))
+    })?;
+    let root = here
+        .ancestors()
+        .find(|folder| folder.join("articles").is_dir())
+        .unwrap_or(&here);
+    // As short as possible, for messages.
+    Ok(if root == here {
+        PathBuf::from(".")
+    } else {
+        root.to_owned()
+    })
+}
+
+fn read(path: &Path, pins: &Pins) -> Result<Article, Failure> {
+    let name = path
+        .strip_prefix(".")
+        .unwrap_or(path)
+        .to_string_lossy()
+        .into_owned();
+    let failed = |error: &std::io::Error| {
+        Failure::article(Diagnostic::error(format!("cannot read `{name}`: {error}")))
+    };
+    let size = fs::metadata(path).map_err(|error| failed(&error))?.len();
+    if size > ARTICLE_BYTES {
+        return Err(Failure::article(Diagnostic::error(format!(
+            "`{name}` has {size} bytes; an article may have {ARTICLE_BYTES}"
+        ))));
+    }
+    let bytes = fs::read(path).map_err(|error| failed(&error))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let line = error.as_bytes()[..at].iter().filter(|b| **b == b'\n').count() + 1;
+        Failure::article(
+            Diagnostic::error(format!("`{name}` is not UTF-8: see line {line}"))
+                .hint("save the article as UTF-8"),
+        )
+    })?;
+    let directory = path.parent().unwrap_or(Path::new(".")).to_owned();
+    let slug = slug(&directory);
+    let source = Source::new(name, path, text);
+    let instruments: Vec<&str> = INSTRUMENTS.iter().map(|entry| entry.name).collect();
+    let charts: Vec<&str> = CHARTS.iter().map(|entry| entry.name).collect();
+    let known = Known {
+        versions: &pins.versions(),
+        instruments: &instruments,
+        charts: &charts,
+    };
+    parse::parse(&source, &slug, &directory, &known).map_err(Failure::Article)
+}
+
+/// The folder's name, made fit for a path below `out/`.
+fn slug(directory: &Path) -> String {
+    let canonical = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
+    let name = canonical
+        .file_name()
+        .map_or_else(|| "article".into(), |name| name.to_string_lossy());
+    name.chars()
+        .map(|c| if c.is_control() { '-' } else { c })
+        .collect()
+}

@@ -1,0 +1,196 @@
+//! From an article to its record: what is stored is planned against, measured where needed,
+//! analysed, and put together with the environment.
+
+use super::project::Project;
+use crate::analyse::{self, Analysis};
+use crate::article::{Article, Experiment};
+use crate::diagnostic::Diagnostic;
+use crate::engine::pins::{Pin, Pins};
+use crate::engine::{self, EngineChoice};
+use crate::exit_code::Failure;
+use crate::measure::{environment, statistics};
+use crate::plan::{self, Decision, Force, PlannedExperiment, Resolved, ServerIdentity, fingerprint};
+use crate::record::store::{Store, StoredExperiment, read_record};
+use crate::record::{
+    Environment, ExperimentRecord, FORMAT, HostEnvironment, Record, ServerEnvironment,
+};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// One article in one profile on one engine, with everything that is known before a server runs.
+pub struct Context<'a> {
+    pub article: &'a Article,
+    pub resolved: Resolved,
+    pub pin: &'a Pin,
+    pub server: ServerIdentity,
+    pub engine_reason: String,
+    pub host: HostEnvironment,
+    pub store: Store,
+    /// What the author accepted, where there is a record.
+    pub accepted: Option<Record>,
+}
+
+/// What an analysis is stored with: the facts about the server that only a running one tells.
+#[derive(Serialize, Deserialize)]
+pub struct StoredAnalysis {
+    pub server: ServerEnvironment,
+    pub analysis: Analysis,
+}
+
+const ANALYSIS: &str = "analysis";
+
+pub fn record_path(article: &Article) -> PathBuf {
+    article.directory.join("record.json")
+}
+
+impl<'a> Context<'a> {
+    pub fn new(
+        project: &Project,
+        pins: &'a Pins,
+        article: &'a Article,
+        profile: Option<&str>,
+        engine: &EngineChoice,
+    ) -> Result<Self, Failure> {
+        let resolved = plan::resolve(article, profile).map_err(Failure::article)?;
+        let version = &article.front_matter.postgres.version;
+        let pin = pins.version(&version.value).ok_or_else(|| {
+            Failure::article(
+                Diagnostic::error(format!("Postgres {} is not pinned", version.value))
+                    .at(&article.source, version.span)
+                    .hint(pins.hint_for_unknown(&version.value)),
+            )
+        })?;
+        let identity = engine::identity(engine, pin)?;
+        let accepted = read_record(&record_path(article))?;
+        Ok(Self {
+            article,
+            resolved,
+            pin,
+            server: ServerIdentity {
+                version: pin.version.clone(),
+                digest: identity.digest,
+                engine: identity.engine,
+            },
+            engine_reason: identity.reason,
+            host: environment::host(&environment::storage(&engine::cache_folder())),
+            store: Store::new(&project.state(), &project.state_name(article)),
+            accepted,
+        })
+    }
+
+    pub fn plan(&self, force: &Force) -> Vec<PlannedExperiment<'a>> {
+        plan::plan(
+            self.article,
+            &self.resolved,
+            &self.server,
+            &self.host.sha256,
+            force,
+            &|experiment| self.stored(experiment),
+        )
+    }
+
+    /// Results waiting in the store, and those of the accepted record.
+    pub fn stored(&self, experiment: &Experiment) -> Vec<StoredExperiment> {
+        let mut results = self.store.results(&experiment.id.value);
+        if let Some(record) = &self.accepted
+            && let Some(accepted) = record.experiments.get(&experiment.id.value)
+        {
+            results.extend(StoredExperiment::from_record(accepted, &experiment.cells));
+        }
+        results
+    }
+
+    /// The whole record, where everything it needs is stored and analysed already.
+    pub fn stored_record(&self, planned: &[PlannedExperiment<'a>]) -> Option<Record> {
+        let measurements = measurements(planned)?;
+        let key = analyse::key(self.article, &self.resolved, &measurements);
+        let stored: StoredAnalysis =
+            serde_json::from_str(&self.store.cached(ANALYSIS, &self.analysis_file(&key))?).ok()?;
+        Some(self.assemble(planned, stored))
+    }
+
+    pub fn store_analysis(
+        &self,
+        planned: &[PlannedExperiment<'a>],
+        stored: &StoredAnalysis,
+    ) -> Result<(), Failure> {
+        let measurements = measurements(planned).unwrap_or_default();
+        let key = analyse::key(self.article, &self.resolved, &measurements);
+        let json = serde_json::to_string(stored).expect("an analysis serialises");
+        self.store
+            .cache(ANALYSIS, &self.analysis_file(&key), &json)
+            .map_err(|error| Failure::internal(format!("cannot store the analysis: {error}")))
+    }
+
+    /// The server is part of the name: an analysis on another build says so in its record.
+    fn analysis_file(&self, key: &str) -> String {
+        let identity = format!("{key} {:?} {}", self.server, self.engine_reason);
+        fingerprint::sha256_of(identity.as_bytes())
+    }
+
+    fn assemble(&self, planned: &[PlannedExperiment<'a>], stored: StoredAnalysis) -> Record {
+        let StoredAnalysis {
+            server,
+            mut analysis,
+        } = stored;
+        let experiments = planned
+            .iter()
+            .filter_map(|item| {
+                let Decision::Reuse(result) = &item.decision else {
+                    return None;
+                };
+                let id = &item.experiment.id.value;
+                let analysed = analysis.experiments.shift_remove(id)?;
+                let record = ExperimentRecord {
+                    fingerprint: fingerprint::sha256(&item.fingerprint),
+                    inputs: item.fingerprint.clone(),
+                    host: result.host.clone(),
+                    measured_at: result.measured_at.clone(),
+                    settings: result.settings.clone(),
+                    summaries: statistics::summaries(
+                        &analysed.measured,
+                        &item.experiment.cells.columns,
+                    ),
+                    doubts: result.doubts.clone(),
+                    derived: analysed.derived,
+                    measured: analysed.measured,
+                    results: analysed.results,
+                };
+                Some((id.clone(), record))
+            })
+            .collect();
+        Record {
+            format: FORMAT,
+            article: self.article.slug.clone(),
+            profile: self.resolved.profile.clone(),
+            params: self
+                .resolved
+                .params
+                .iter()
+                .map(|(name, value)| (name.clone(), value.to_string()))
+                .collect(),
+            environment: Environment {
+                server,
+                host: self.host.clone(),
+                tool: environment::tool(fingerprint::PROTOCOL),
+            },
+            experiments,
+            claims: analysis.claims,
+            tables: analysis.tables,
+            charts: analysis.charts,
+        }
+    }
+}
+
+/// Every experiment with its finished result; None while one is missing.
+pub fn measurements<'p>(
+    planned: &'p [PlannedExperiment<'_>],
+) -> Option<Vec<(&'p Experiment, &'p StoredExperiment)>> {
+    planned
+        .iter()
+        .map(|item| match &item.decision {
+            Decision::Reuse(stored) => Some((item.experiment, stored.as_ref())),
+            Decision::Run { .. } => None,
+        })
+        .collect()
+}
