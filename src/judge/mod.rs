@@ -1,9 +1,25 @@
 //! Decides for each quote and each claim whether it holds, from the article and records alone.
-//! Entry: [`judge`].
+//! Entry: [`judge`]; [`explain`] makes a diagnostic of a verdict that does not hold.
+//!
+//! 1. [`quote`]: what each quote in the prose says against what was measured
+//! 2. [`claim`]: what claims ask by themselves: truth, limits, the same as the accepted record
+//! 3. [`bounds`]: the arithmetic of both
 
-use crate::article::ClaimKind;
-use crate::quantity::Value;
+mod bounds;
+mod claim;
+mod explain;
+mod quote;
+
+pub use explain::explain;
+
+use crate::article::{Article, BytesMeaning, Claim, ClaimKind, Published};
+use crate::quantity::format::{significant, thousands};
+use crate::quantity::{Number, Shape, Unit, Value, numeral};
+use crate::record::{ClaimRecord, Record};
 use crate::source::Span;
+use bigdecimal::{BigDecimal, Zero};
+use bounds::Scale;
+use indexmap::IndexMap;
 
 /// What one figure came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +34,7 @@ pub struct Verdict {
     pub measured: Value,
     /// `measured` for people, in the claim's unit or, for a quote, in the quote's.
     pub measured_text: String,
-    /// For people: `±1 %`, `75.5 to 76.5 (to the precision quoted)`, `≥ 3`, `true`.
+    /// For people: `±1%`, `75.5 to 76.5 (to the precision quoted)`, `≥ 3`, `true`.
     pub tolerance: String,
     /// What the source post says, for people, with its unit.
     pub published: Option<String>,
@@ -40,7 +56,7 @@ pub enum Subject {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Holds,
-    /// How far off, for people: `0.62 B/row above 75.5 to 76.5`.
+    /// How far off, for people: `77.04 is 0.54 above 75.5 to 76.5`.
     DoesNotHold {
         difference: String,
     },
@@ -49,3 +65,221 @@ pub enum Outcome {
         reason: String,
     },
 }
+
+/// What else a verdict depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// The profile that was measured; `full` where none was asked for.
+    pub profile: &'a str,
+    pub accepted: Option<&'a Record>,
+    /// The record was measured on this machine now; it is not the accepted one read again.
+    pub measured_here: bool,
+}
+
+/// One verdict for each quote, in the order of the prose; then one for each claim that can be
+/// judged by itself, in the order of the document.
+pub fn judge(article: &Article, record: &Record, context: &Context) -> Vec<Verdict> {
+    let claims: IndexMap<&str, &Claim> = article
+        .claims()
+        .map(|claim| (claim.name.value.as_str(), claim))
+        .collect();
+    let bench = |claim| Bench::new(article, claim, record, context);
+    let quotes = article
+        .prose
+        .quotes
+        .iter()
+        .enumerate()
+        // Parsing has seen to it that there is a claim of each quoted name.
+        .filter_map(|(index, quote)| {
+            let claim = claims.get(quote.claim.value.as_str())?;
+            Some(quote::judge(&bench(claim), index, quote))
+        });
+    let by_themselves = claims
+        .values()
+        .filter_map(|claim| claim::judge(&bench(claim)));
+    quotes.chain(by_themselves).collect()
+}
+
+/// One claim with everything it is judged by.
+struct Bench<'a> {
+    claim: &'a Claim,
+    unit: Option<Unit>,
+    bytes: BytesMeaning,
+    record: &'a Record,
+    context: &'a Context<'a>,
+}
+
+impl<'a> Bench<'a> {
+    fn new(
+        article: &Article,
+        claim: &'a Claim,
+        record: &'a Record,
+        context: &'a Context<'a>,
+    ) -> Self {
+        let bytes = claim.bytes.unwrap_or(article.front_matter.bytes);
+        Self {
+            claim,
+            unit: claim.unit.as_deref().map(|unit| Unit::new(unit, bytes)),
+            bytes,
+            record,
+            context,
+        }
+    }
+
+    fn measured(&self) -> Option<&'a ClaimRecord> {
+        self.record.claims.get(&self.claim.name.value)
+    }
+
+    fn value(&self) -> Value {
+        self.measured()
+            .map_or(Value::Null, |measured| measured.value.clone())
+    }
+
+    fn accepted(&self) -> Option<&'a ClaimRecord> {
+        self.context.accepted?.claims.get(&self.claim.name.value)
+    }
+
+    /// Why this claim is not judged here, where it is not.
+    fn skipped(&self) -> Option<String> {
+        if let Some(only) = &self.claim.profile
+            && only.value != self.context.profile
+        {
+            let (only, here) = (&only.value, self.context.profile);
+            return Some(format!("holds in profile `{only}` only, this is `{here}`"));
+        }
+        (self.claim.kind == ClaimKind::Noisy && self.is_elsewhere())
+            .then(|| "noisy: measured on another machine".to_owned())
+    }
+
+    /// Whether the accepted record's value is another machine's than the one measured now. Each
+    /// experiment knows its host, as a record may be put together on several.
+    fn is_elsewhere(&self) -> bool {
+        let Some(accepted) = self.context.accepted.filter(|_| self.context.measured_here) else {
+            return false;
+        };
+        let reads = self.measured().map_or(&[][..], |measured| &measured.reads);
+        let hosts: Vec<_> = reads
+            .iter()
+            .filter_map(|id| {
+                let here = self.record.experiments.get(id)?;
+                let there = accepted.experiments.get(id)?;
+                Some((&here.host, &there.host))
+            })
+            .collect();
+        if hosts.is_empty() {
+            return self.record.environment.host.sha256 != accepted.environment.host.sha256;
+        }
+        hosts.iter().any(|(here, there)| here != there)
+    }
+
+    /// A verdict with everything in it that does not depend on the outcome.
+    fn verdict(&self, subject: Subject, span: Span, scale: &Scale, outcome: Outcome) -> Verdict {
+        let measured = self.value();
+        let (published, published_ratio) = self.published(&measured, scale);
+        Verdict {
+            subject,
+            claim: self.claim.name.value.clone(),
+            kind: self.claim.kind,
+            span,
+            quoted: None,
+            measured_text: self.measured_text(&measured, scale, None),
+            recorded: self.recorded(&measured, scale),
+            measured,
+            tolerance: String::new(),
+            published,
+            published_ratio,
+            outcome,
+        }
+    }
+
+    /// A value for people. `decimals` are those that the quote's own digits ask for.
+    fn measured_text(&self, value: &Value, scale: &Scale, decimals: Option<i64>) -> String {
+        let Some(number) = finite(value) else {
+            return value.to_string();
+        };
+        let shown = scale.claim_to_quote(number);
+        let text = match decimals {
+            Some(decimals) => {
+                let enough = 3 - crate::quantity::format::integer_digits(&shown);
+                thousands(&crate::quantity::format::round(
+                    &shown,
+                    decimals.max(enough),
+                ))
+            }
+            None if self.claim.kind == ClaimKind::Exact => bounds::exact(&shown),
+            None => significant(&shown, 6),
+        };
+        scale.attach(&text)
+    }
+
+    fn published(&self, measured: &Value, scale: &Scale) -> (Option<String>, Option<String>) {
+        let measured = finite(measured);
+        match &self.claim.published {
+            None => (None, None),
+            Some(Published::Boolean(value)) => (Some(value.to_string()), None),
+            Some(Published::Number(value)) => (
+                Some(self.short(value, scale)),
+                measured.and_then(|measured| ratio(measured, value)),
+            ),
+            Some(Published::Text(text)) => {
+                let number = self.published_number(text);
+                let both = measured.zip(number.as_ref());
+                (Some(text.clone()), both.and_then(|(m, p)| ratio(m, p)))
+            }
+        }
+    }
+
+    /// `754,000` and `13.1 MB` are numbers even where YAML has to take them for text.
+    fn published_number(&self, text: &str) -> Option<BigDecimal> {
+        let unit = self.unit.as_ref();
+        let found = numeral(text, unit, self.bytes).ok()?;
+        let Shape::Point { value, .. } = &found.shape else {
+            return None;
+        };
+        let scale = quote::scale(&found, unit).ok()?;
+        Some(scale.from_quote(value) / &scale.conversion.denominator)
+    }
+
+    /// A number of the claim's unit in the quote's, where it is short there.
+    fn short(&self, value: &BigDecimal, scale: &Scale) -> String {
+        let converted = scale.claim_to_quote(value);
+        if converted.normalized().digits() <= 6 {
+            return scale.attach(&thousands(&converted));
+        }
+        Scale::of_claim(self.unit.clone()).attach(&bounds::exact(value))
+    }
+
+    fn recorded(&self, measured: &Value, scale: &Scale) -> Option<(String, String)> {
+        let accepted = finite(&self.accepted().filter(|_| self.is_elsewhere())?.value)?;
+        let measured = finite(measured)?;
+        let text = scale.attach(&significant(&scale.claim_to_quote(accepted), 6));
+        let ratio = ratio(measured, accepted).unwrap_or_else(|| "–".to_owned());
+        Some((text, ratio))
+    }
+}
+
+/// The number of a value that is one.
+fn finite(value: &Value) -> Option<&BigDecimal> {
+    value.number().and_then(Number::finite)
+}
+
+/// `measured / reference` to 3 significant digits; none of zero.
+fn ratio(measured: &BigDecimal, reference: &BigDecimal) -> Option<String> {
+    (!reference.is_zero()).then(|| significant(&(measured / reference), 3))
+}
+
+/// Why a value can be compared with no number, where it is none.
+fn no_number(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => Some("there is no value".to_owned()),
+        Value::Boolean(_) => Some("the value is true or false, no number".to_owned()),
+        Value::Text(_) => Some("the value is text, no number".to_owned()),
+        Value::Number(Number::Finite(_)) => None,
+        Value::Number(other) => Some(format!("the value is {other}")),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod sample;
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,16 @@
 //! Values as Postgres gave them: exact decimals from end to end. A number never passes through
 //! a float here, NULL never passes for a value.
+//!
+//! Beside the values: [`unit`] knows which units convert into which, [`quoted`] reads the numerals
+//! that people write in prose, [`format`](mod@format) prints numbers for people.
+
+pub mod format;
+pub mod quoted;
+pub mod unit;
+
+pub use format::{Format, UnknownFormat, format};
+pub use quoted::{NumeralError, QuotedNumeral, Shape, numeral};
+pub use unit::{Conversion, Unit};
 
 use bigdecimal::BigDecimal;
 use std::fmt;

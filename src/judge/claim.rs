@@ -1,0 +1,129 @@
+//! What a claim asks without being quoted: that it is true, that its value keeps to the limits
+//! of its tolerance, that it is what the accepted record has.
+
+use super::bounds::{Bounds, Scale, exact, tolerance_text};
+use super::{Bench, Outcome, Subject, Verdict, finite, no_number};
+use crate::article::{ClaimKind, Tolerance};
+use crate::quantity::{Shape, Value};
+use crate::record::Record;
+use bigdecimal::BigDecimal;
+
+/// None: nothing is asked but what its quotes ask.
+pub(super) fn judge(bench: &Bench) -> Option<Verdict> {
+    let scale = Scale::of_claim(bench.unit.clone());
+    let (tolerance, outcome) = asked(bench, &scale)?;
+    let outcome = match bench.skipped() {
+        Some(reason) => Outcome::Skipped { reason },
+        None => outcome,
+    };
+    let mut verdict = bench.verdict(Subject::Claim, bench.claim.name.span, &scale, outcome);
+    verdict.tolerance = tolerance;
+    Some(verdict)
+}
+
+/// What is asked, for people, and what came of it.
+fn asked(bench: &Bench, scale: &Scale) -> Option<(String, Outcome)> {
+    let value = bench.value();
+    let number = match &value {
+        Value::Boolean(value) => {
+            let off = (!value).then(|| "the claim is false".to_owned());
+            return Some(("true".to_owned(), outcome(off)));
+        }
+        value => match finite(value) {
+            Some(number) => number,
+            None => {
+                let off = no_number(value);
+                return Some(("a value".to_owned(), outcome(off)));
+            }
+        },
+    };
+    let limits = within_limits(bench, scale, number);
+    let record = as_recorded(bench, scale, number);
+    match (limits, record) {
+        (Some(limits), Some(record)) => {
+            let text = format!("{}; {}", limits.0, record.0);
+            let worse = if limits.1 == Outcome::Holds {
+                record.1
+            } else {
+                limits.1
+            };
+            Some((text, worse))
+        }
+        (limits, record) => limits.or(record),
+    }
+}
+
+/// `>= 3`, `<= 10` and `[70, 80]` say by themselves where the value lies.
+fn within_limits(bench: &Bench, scale: &Scale, value: &BigDecimal) -> Option<(String, Outcome)> {
+    let tolerance = &bench.claim.tolerance.as_ref()?.value;
+    let bounds = Bounds::of_limits(tolerance, scale)?;
+    let off = bounds.difference(&scale.from_claim(value), scale);
+    Some((tolerance_text(tolerance, bench.unit.as_ref()), outcome(off)))
+}
+
+/// An exact claim has the accepted record's value, a bounded one is within its tolerance of it.
+fn as_recorded(bench: &Bench, scale: &Scale, value: &BigDecimal) -> Option<(String, Outcome)> {
+    let tolerance = match (bench.claim.kind, bench.claim.tolerance.as_ref()) {
+        (ClaimKind::Noisy, _) => return None,
+        (ClaimKind::Exact, _) => None,
+        // Limits are the same for both records; without a tolerance only a quote says how near.
+        (ClaimKind::Bounded, tolerance) => match &tolerance?.value {
+            tolerance @ (Tolerance::Relative(_) | Tolerance::Absolute(_)) => Some(tolerance),
+            _ => return None,
+        },
+    };
+    let accepted = comparable(bench)?;
+    let recorded = bench.accepted()?;
+    if recorded.unit != bench.claim.unit {
+        return None;
+    }
+    let recorded = finite(&recorded.value)?;
+    let recorded_text = scale.attach(&exact(recorded));
+    if let Some(reason) = inputs_differ(bench, accepted) {
+        let text = format!("{recorded_text} (recorded)");
+        return Some((text, Outcome::Skipped { reason }));
+    }
+    let Some(tolerance) = tolerance else {
+        let off = (recorded != value)
+            .then(|| format!("{} is not the {} recorded", exact(value), exact(recorded)));
+        return Some((format!("exactly {recorded_text} (recorded)"), outcome(off)));
+    };
+    let shape = Shape::Range {
+        low: recorded.clone(),
+        high: recorded.clone(),
+    };
+    let bounds = Bounds::of_tolerance(tolerance, &shape, scale);
+    let allowed = tolerance_text(tolerance, bench.unit.as_ref());
+    Some((
+        format!("{allowed} of {recorded_text} (recorded)"),
+        outcome(bounds.difference(value, scale)),
+    ))
+}
+
+/// The accepted record, where it was measured with the same params and is not the one judged.
+fn comparable<'a>(bench: &Bench<'a>) -> Option<&'a Record> {
+    bench.context.accepted.filter(|accepted| {
+        bench.context.measured_here
+            && accepted.profile == bench.record.profile
+            && accepted.params == bench.record.params
+    })
+}
+
+/// An article that was edited since it was accepted measures something else; the two values
+/// then say nothing about one another.
+fn inputs_differ(bench: &Bench, accepted: &Record) -> Option<String> {
+    bench.measured()?.reads.iter().find_map(|id| {
+        let here = bench.record.experiments.get(id)?;
+        let Some(there) = accepted.experiments.get(id) else {
+            return Some(format!("experiment `{id}` is not in the accepted record"));
+        };
+        (here.fingerprint != there.fingerprint)
+            .then(|| format!("experiment `{id}` was changed since the record was accepted"))
+    })
+}
+
+fn outcome(difference: Option<String>) -> Outcome {
+    difference.map_or(Outcome::Holds, |difference| Outcome::DoesNotHold {
+        difference,
+    })
+}

@@ -1,0 +1,601 @@
+//! Reads the numeral that people write in prose: `76 bytes`, `−1,234.5`, `754k rows/s`, `65%`,
+//! `8,023,5xx`, `1.3–1.8 µs`. Entry: [`numeral`]. It finds the first numeral of a text, then what
+//! multiplies it, then its unit, then a second numeral where the two are a range.
+
+use super::unit::{Dimension, Term, Unit, known};
+use crate::article::BytesMeaning;
+use bigdecimal::BigDecimal;
+use std::ops::Range;
+
+/// A number (or two) as a text has it. Values are in `unit`, multipliers applied.
+#[derive(Clone, Debug)]
+pub struct QuotedNumeral {
+    pub shape: Shape,
+    /// The unit that stands behind it; None: the claim's own.
+    pub unit: Option<Unit>,
+    /// The digits in the text, sign and multiplier with them, unit without; of both numerals,
+    /// where there are two.
+    pub digits: Range<usize>,
+    /// The same with the unit.
+    pub range: Range<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// `76`, and what one in its last digit is worth: 1.
+    Point { value: BigDecimal, step: BigDecimal },
+    /// `1.3 to 1.8`
+    Range { low: BigDecimal, high: BigDecimal },
+    /// `8,023,5xx`: from `low` up to but not including `high`, away from zero.
+    Mask { low: BigDecimal, high: BigDecimal },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NumeralError {
+    #[error("no numeral")]
+    Missing,
+    #[error("`{text}` is no numeral: {why}")]
+    Malformed {
+        text: String,
+        why: &'static str,
+        range: Range<usize>,
+    },
+}
+
+/// The first numeral of `text`. `unit` is the claim's: its words (`rows`) are known as units, and
+/// one that it could not be (`[11,542 times]` of `rows`) is left alone.
+pub fn numeral(
+    text: &str,
+    unit: Option<&Unit>,
+    bytes: BytesMeaning,
+) -> Result<QuotedNumeral, NumeralError> {
+    let reader = Reader { text, unit, bytes };
+    let first = reader.first()?;
+    let suffix = reader.suffix(first.end);
+    if let Some((second, second_suffix)) = reader.second(&first, suffix.end)? {
+        return reader.range(first, suffix, second, second_suffix);
+    }
+    let by = suffix.multiplier.clone().unwrap_or_else(|| 1.into());
+    // `×3` says the same as `3×`.
+    let times = text[..first.start].ends_with('×').then(times);
+    Ok(QuotedNumeral {
+        shape: first.shape(&by),
+        digits: first.start..suffix.multiplier_end,
+        range: first.start..suffix.end,
+        unit: suffix.unit.or(times),
+    })
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    unit: Option<&'a Unit>,
+    bytes: BytesMeaning,
+}
+
+/// Digits as they were written.
+struct Written {
+    start: usize,
+    end: usize,
+    value: BigDecimal,
+    step: BigDecimal,
+    /// Where the last digits are `x`: one past the largest number that shows the same.
+    masked_end: Option<BigDecimal>,
+}
+
+impl Written {
+    fn shape(&self, by: &BigDecimal) -> Shape {
+        match &self.masked_end {
+            Some(end) => Shape::Mask {
+                low: &self.value * by,
+                high: end * by,
+            },
+            None => Shape::Point {
+                value: &self.value * by,
+                step: &self.step * by,
+            },
+        }
+    }
+}
+
+/// What stands behind the digits.
+struct Suffix {
+    multiplier: Option<BigDecimal>,
+    multiplier_end: usize,
+    unit: Option<Unit>,
+    end: usize,
+}
+
+// ---- finding ----------------------------------------------------------------------------------
+
+impl Reader<'_> {
+    fn rest(&self, at: usize) -> &str {
+        &self.text[at..]
+    }
+
+    fn char_at(&self, at: usize) -> Option<char> {
+        self.rest(at).chars().next()
+    }
+
+    fn char_before(&self, at: usize) -> Option<char> {
+        self.text[..at].chars().next_back()
+    }
+
+    /// The first numeral that is part of no word (`int8`) and no ordinal (`8th`).
+    fn first(&self) -> Result<Written, NumeralError> {
+        let mut at = 0;
+        while let Some(found) = self.rest(at).find(|c: char| c.is_ascii_digit()) {
+            let digit = at + found;
+            let before = self.char_before(digit);
+            if before.is_some_and(|c| c.is_alphanumeric() || c == '_') {
+                at = self.word_end(digit);
+                continue;
+            }
+            let written = self.written(self.sign_start(digit))?;
+            if !self.is_ordinal(written.end) {
+                return Ok(written);
+            }
+            at = self.word_end(digit);
+        }
+        Err(NumeralError::Missing)
+    }
+
+    /// Where a numeral whose first digit is at `digit` begins: at its point, at its sign.
+    fn sign_start(&self, digit: usize) -> usize {
+        let outside = |at: usize| {
+            self.char_before(at)
+                .is_none_or(|c| c.is_whitespace() || "([{~≈<>≤≥=:\"'“‘*_".contains(c))
+        };
+        let mut start = digit;
+        if self.text[..start].ends_with('.') && outside(start - 1) {
+            start -= 1;
+        }
+        match self.char_before(start) {
+            Some(sign @ ('+' | '-' | '−')) if outside(start - sign.len_utf8()) => {
+                start - sign.len_utf8()
+            }
+            _ => start,
+        }
+    }
+
+    fn word_end(&self, at: usize) -> usize {
+        self.rest(at)
+            .find(|c: char| !(c.is_alphanumeric() || c == '_'))
+            .map_or(self.text.len(), |length| at + length)
+    }
+
+    fn letters_at(&self, at: usize) -> &str {
+        let rest = self.rest(at);
+        let end = rest
+            .find(|c: char| !c.is_alphabetic())
+            .unwrap_or(rest.len());
+        &rest[..end]
+    }
+
+    fn is_ordinal(&self, end: usize) -> bool {
+        matches!(self.letters_at(end), "st" | "nd" | "rd" | "th")
+    }
+}
+
+// ---- digits -----------------------------------------------------------------------------------
+
+fn is_group_separator(c: char) -> bool {
+    // A comma, thin, narrow no-break, no-break and figure space, and what programmers write.
+    matches!(
+        c,
+        ',' | '\u{2009}' | '\u{202f}' | '\u{a0}' | '\u{2007}' | '_'
+    )
+}
+
+fn malformed(text: &str, why: &'static str, range: Range<usize>) -> NumeralError {
+    NumeralError::Malformed {
+        text: text[range.clone()].to_owned(),
+        why,
+        range,
+    }
+}
+
+/// Digits of a numeral as they are read: masked places count as zeros.
+#[derive(Default)]
+struct Digits {
+    text: String,
+    decimals: i64,
+    /// How many of the last places are masked.
+    masked: u32,
+}
+
+impl Reader<'_> {
+    fn written(&self, start: usize) -> Result<Written, NumeralError> {
+        let sign = self.char_at(start).filter(|c| matches!(c, '+' | '-' | '−'));
+        let mut at = start + sign.map_or(0, char::len_utf8);
+        let mut digits = Digits::default();
+        at = self.whole(start, at, &mut digits)?;
+        if self.rest(at).starts_with('.') && self.place_follows(at + 1) && digits.masked == 0 {
+            at = self.decimals(at + 1, &mut digits);
+        }
+        let at = self.checked_end(start, at)?;
+        let (exponent, end) = self.exponent(at);
+        let scale = digits.decimals - exponent;
+        let negative = matches!(sign, Some('-' | '−'));
+        let signed = |mut magnitude: BigDecimal| {
+            if negative {
+                magnitude = -magnitude;
+            }
+            magnitude
+        };
+        let magnitude = decimal(&digits.text, scale)
+            .ok_or_else(|| malformed(self.text, "it has too many digits", start..end))?;
+        let unit_of = |place: i64| BigDecimal::new(1.into(), scale - place);
+        Ok(Written {
+            start,
+            end,
+            masked_end: (digits.masked > 0)
+                .then(|| signed(&magnitude + unit_of(i64::from(digits.masked)))),
+            value: signed(magnitude),
+            step: unit_of(0),
+        })
+    }
+
+    /// The places before the point, in groups of three or in one run.
+    fn whole(&self, start: usize, from: usize, digits: &mut Digits) -> Result<usize, NumeralError> {
+        let mut at = self.places(from, usize::MAX, digits);
+        if at > from && self.is_mask(at) {
+            at = self.masked(at, digits);
+        }
+        let first_group = digits.text.len();
+        while let Some(separator) = self.char_at(at).filter(|&c| is_group_separator(c)) {
+            let group = at + separator.len_utf8();
+            if !self.place_follows(group) && !self.rest(group).starts_with("xxx") {
+                break;
+            }
+            let (before, masked_before) = (digits.text.len(), digits.masked);
+            let mut end = group;
+            if digits.masked == 0 {
+                end = self.places(group, 3, digits);
+            }
+            if self.rest(end).starts_with('x') && digits.text.len() < before + 3 {
+                end = self.masked(end, digits);
+            }
+            let whole_group = digits.text.len() == before + 3 && !self.place_follows(end);
+            if whole_group
+                && first_group <= 3
+                && !(first_group == 1 && digits.text.starts_with('0'))
+            {
+                at = end;
+                continue;
+            }
+            if separator == ',' || separator == '_' {
+                let end = self.places(end, usize::MAX, &mut Digits::default());
+                let why = "groups have three digits, and decimals begin with a point";
+                return Err(malformed(self.text, why, start..end));
+            }
+            // A no-break space between two numbers separates them, as any space does.
+            digits.text.truncate(before);
+            digits.masked = masked_before;
+            break;
+        }
+        Ok(at)
+    }
+
+    fn decimals(&self, from: usize, digits: &mut Digits) -> usize {
+        let before = digits.text.len();
+        let mut at = self.places(from, usize::MAX, digits);
+        if self.is_mask(at) {
+            at = self.masked(at, digits);
+        }
+        digits.decimals = (digits.text.len() - before) as i64;
+        at
+    }
+
+    fn place_follows(&self, at: usize) -> bool {
+        self.char_at(at).is_some_and(|c| c.is_ascii_digit())
+    }
+
+    fn places(&self, from: usize, most: usize, digits: &mut Digits) -> usize {
+        let run = self
+            .rest(from)
+            .bytes()
+            .take_while(u8::is_ascii_digit)
+            .take(most)
+            .count();
+        digits.text.push_str(&self.text[from..from + run]);
+        from + run
+    }
+
+    /// Whether `xx` stands for digits; a single x behind ungrouped digits is "times".
+    fn is_mask(&self, at: usize) -> bool {
+        let letters = self.letters_at(at);
+        letters.len() > 1 && letters.bytes().all(|letter| letter == b'x')
+    }
+
+    fn masked(&self, from: usize, digits: &mut Digits) -> usize {
+        let run = self.rest(from).bytes().take_while(|&b| b == b'x').count();
+        digits.text.extend(std::iter::repeat_n('0', run));
+        digits.masked += run as u32;
+        from + run
+    }
+
+    /// Refuses what only begins like a numeral: dates, versions, times, fractions.
+    fn checked_end(&self, start: usize, at: usize) -> Result<usize, NumeralError> {
+        let rest = self.rest(at);
+        let why = match self.char_at(at) {
+            Some(mark @ ('.' | ':' | '/')) if self.place_follows(at + 1) => match mark {
+                '.' => "it has two points",
+                ':' => "quote one number, not a proportion or a time",
+                _ => "write a fraction as a decimal or a percentage",
+            },
+            _ => return Ok(at),
+        };
+        let length = rest
+            .find(|c: char| !(c.is_ascii_digit() || ".:/".contains(c)))
+            .unwrap_or(rest.len());
+        let text = rest[..length].trim_end_matches(['.', ':', '/']);
+        Err(malformed(self.text, why, start..at + text.len()))
+    }
+
+    /// `e6`, of at most three digits.
+    fn exponent(&self, at: usize) -> (i64, usize) {
+        let rest = self.rest(at);
+        let read = || {
+            let body = rest.strip_prefix(['e', 'E'])?;
+            let digits = body.strip_prefix(['+', '-']).unwrap_or(body);
+            let length = digits.bytes().take_while(u8::is_ascii_digit).count();
+            let after = digits[length..].chars().next();
+            let end = rest.len() - digits.len() + length;
+            ((1..=3).contains(&length) && !after.is_some_and(char::is_alphanumeric))
+                .then(|| (rest[1..end].parse().ok(), at + end))
+        };
+        match read() {
+            Some((Some(exponent), end)) => (exponent, end),
+            _ => (0, at),
+        }
+    }
+}
+
+fn decimal(digits: &str, scale: i64) -> Option<BigDecimal> {
+    // Postgres itself reads no number longer than this.
+    const MOST_DIGITS: usize = 1_000;
+    let digits = if digits.is_empty() { "0" } else { digits };
+    (digits.len() <= MOST_DIGITS)
+        .then(|| digits.parse().ok())
+        .flatten()
+        .map(|whole| BigDecimal::new(whole, scale))
+}
+
+// ---- multiplier and unit ----------------------------------------------------------------------
+
+fn multiplier(word: &str) -> Option<BigDecimal> {
+    let exponent = match word {
+        "k" | "K" => 3,
+        "M" => 6,
+        "G" => 9,
+        "T" => 12,
+        _ => match word.to_lowercase().as_str() {
+            "thousand" => 3,
+            "million" | "mn" => 6,
+            "billion" | "bn" => 9,
+            "trillion" => 12,
+            _ => return None,
+        },
+    };
+    Some(BigDecimal::new(1.into(), -exponent))
+}
+
+fn is_space(c: char) -> bool {
+    matches!(
+        c,
+        ' ' | '\n' | '\t' | '\u{a0}' | '\u{202f}' | '\u{2009}' | '\u{2007}'
+    )
+}
+
+fn times() -> Unit {
+    Unit::new("×", BytesMeaning::Binary)
+}
+
+/// A run of letters, or a sign that is a unit by itself.
+fn word_at(text: &str) -> &str {
+    if let Some(sign @ ('%' | '‰' | '×')) = text.chars().next() {
+        return &text[..sign.len_utf8()];
+    }
+    let end = text
+        .find(|c: char| !c.is_alphabetic())
+        .unwrap_or(text.len());
+    // `k8` and `s_1` are names.
+    if text[end..].starts_with(|c: char| c.is_ascii_digit() || c == '_') {
+        return "";
+    }
+    &text[..end]
+}
+
+impl Reader<'_> {
+    /// Past one gap between a number and its unit: spaces, or the hyphen of `40-byte`.
+    fn past_gap(&self, at: usize) -> usize {
+        let rest = self.rest(at);
+        let hyphen = rest
+            .strip_prefix('-')
+            .filter(|after| !word_at(after).is_empty());
+        match hyphen {
+            Some(after) => self.text.len() - after.len(),
+            None => self.text.len() - rest.trim_start_matches(is_space).len(),
+        }
+    }
+
+    fn suffix(&self, at: usize) -> Suffix {
+        let mut suffix = Suffix {
+            multiplier: None,
+            multiplier_end: at,
+            unit: None,
+            end: at,
+        };
+        let mut word_start = self.past_gap(at);
+        let word = word_at(self.rest(word_start));
+        if self.unit_at(word_start).is_none()
+            && let Some(by) = multiplier(word)
+        {
+            suffix.multiplier = Some(by);
+            suffix.multiplier_end = word_start + word.len();
+            suffix.end = suffix.multiplier_end;
+            word_start = self.past_gap(suffix.end);
+        }
+        if let Some((unit, end)) = self.unit_at(word_start) {
+            suffix.unit = Some(unit);
+            suffix.end = end;
+        }
+        suffix
+    }
+
+    /// The unit that begins at `at`, if a unit does.
+    fn unit_at(&self, at: usize) -> Option<(Unit, usize)> {
+        let rest = self.rest(at);
+        let word = word_at(rest);
+        let (numerator, mut end) = self
+            .counted_at(rest)
+            .or_else(|| Some((known(word, self.bytes)?, word.len())).filter(|_| !word.is_empty()))
+            .or_else(|| self.unsaid_at(at, word))
+            .map(|(term, length)| (term, at + length))?;
+        // `754,000 times` counts; only a claim that is a ratio reads it as one.
+        let weak = matches!(word.to_lowercase().as_str(), "times" | "fold" | "ratio");
+        if weak && !self.unit.is_none_or(Unit::is_ratio) {
+            return None;
+        }
+        let mut denominators = Vec::new();
+        while let Some((term, length)) = self.denominator_at(end) {
+            denominators.push(term);
+            end += length;
+        }
+        let text = self.text[at..end].to_owned();
+        Some((Unit::of_terms(text, numerator, denominators), end))
+    }
+
+    /// The claim's own counted thing: `rows`, `heap fetches`, `tps`.
+    fn counted_at(&self, rest: &str) -> Option<(Term, usize)> {
+        let numerator = self.unit?.numerator();
+        let Dimension::Count(name) = &numerator.dimension else {
+            return None;
+        };
+        let words = name.split(' ').count();
+        let mut end = 0;
+        for index in 0..words {
+            let gap = usize::from(index > 0 && rest[end..].starts_with(' '));
+            end += gap + word_at(&rest[end + gap..]).len();
+        }
+        let found = Term::count(&rest[..end]);
+        (end > 0 && found == *numerator).then_some((found, end))
+    }
+
+    /// In `5,000/s` and `5,000 inserts per minute` the claim says what is counted.
+    fn unsaid_at(&self, at: usize, word: &str) -> Option<(Term, usize)> {
+        let numerator = self.unit?.numerator();
+        let counted =
+            matches!(numerator.dimension, Dimension::Count(_)) && multiplier(word).is_none();
+        self.denominator_at(at + word.len())
+            .filter(|(below, _)| counted && below.dimension == Dimension::Time)?;
+        Some((numerator.clone(), word.len()))
+    }
+
+    /// `/row`, `/s`, ` per second`; "per" something that is no time is prose.
+    fn denominator_at(&self, at: usize) -> Option<(Term, usize)> {
+        let rest = self.rest(at);
+        if let Some(after) = rest.strip_prefix('/') {
+            let word = word_at(after);
+            let term = known(word, self.bytes).unwrap_or_else(|| Term::count(word));
+            return (!word.is_empty()).then(|| (term, 1 + word.len()));
+        }
+        let after = rest.trim_start_matches(is_space);
+        let after = after
+            .strip_prefix("per")
+            .filter(|after| after.starts_with(is_space))?
+            .trim_start_matches(is_space);
+        let word = word_at(after);
+        let term = known(word, self.bytes).filter(|term| term.dimension == Dimension::Time)?;
+        Some((term, rest.len() - after.len() + word.len()))
+    }
+}
+
+// ---- ranges -----------------------------------------------------------------------------------
+
+impl Reader<'_> {
+    /// A second numeral that makes a range of the two.
+    fn second(
+        &self,
+        first: &Written,
+        end: usize,
+    ) -> Result<Option<(Written, Suffix)>, NumeralError> {
+        let rest = self.rest(end);
+        let spaced = rest.trim_start_matches(is_space);
+        let between = self.text[..first.start].to_lowercase().contains("between");
+        let joined = [
+            "–", "—", "…", "...", "..", "-", "to ", "to\u{a0}", "through ",
+        ]
+        .into_iter()
+        .find_map(|joiner| spaced.strip_prefix(joiner))
+        .or_else(|| spaced.strip_prefix("and ").filter(|_| between));
+        let Some(after) = joined else {
+            return Ok(None);
+        };
+        let after = after.trim_start_matches(is_space);
+        let start = self.text.len() - after.len();
+        let unsigned = after.strip_prefix(['+', '-', '−']).unwrap_or(after);
+        let unsigned = unsigned.strip_prefix('.').unwrap_or(unsigned);
+        if !unsigned.starts_with(|c: char| c.is_ascii_digit()) {
+            return Ok(None);
+        }
+        let second = self.written(start)?;
+        let suffix = self.suffix(second.end);
+        if self.rest(suffix.end).starts_with('-') && self.place_follows(suffix.end + 1) {
+            let why = "a date is no figure";
+            let end = self.places(suffix.end + 1, usize::MAX, &mut Digits::default());
+            return Err(malformed(self.text, why, first.start..end));
+        }
+        Ok(Some((second, suffix)))
+    }
+
+    fn range(
+        &self,
+        first: Written,
+        first_suffix: Suffix,
+        second: Written,
+        second_suffix: Suffix,
+    ) -> Result<QuotedNumeral, NumeralError> {
+        let range = first.start..second_suffix.end;
+        let failure = |why| malformed(self.text, why, range.clone());
+        let one = BigDecimal::from(1);
+        let second_by = second_suffix.multiplier.as_ref().unwrap_or(&one);
+        let mut high = second.masked_end.as_ref().unwrap_or(&second.value) * second_by;
+        // In `1 to 2 million` the first is a million too; in `500 to 2k` it is not.
+        let shared = &first.value * second_by;
+        let low = match &first_suffix.multiplier {
+            Some(by) => &first.value * by,
+            None if first_suffix.unit.is_none() && shared <= high => shared,
+            None => first.value.clone(),
+        };
+        let unit = second_suffix.unit.or_else(|| first_suffix.unit.clone());
+        let mut low = low;
+        if let (Some(own), Some(unit)) = (&first_suffix.unit, &unit) {
+            let conversion = own
+                .conversion(unit)
+                .ok_or_else(|| failure("its ends have different units"))?;
+            // Exact: both ends are taken to the smaller of the two units where one has to be.
+            low *= &conversion.numerator;
+            let scaled = &low / &conversion.denominator;
+            if &scaled * &conversion.denominator != low {
+                return Err(failure("give both ends the same unit"));
+            }
+            low = scaled;
+        }
+        if first.masked_end.is_some() {
+            return Err(failure("the lower end of a range shows all its digits"));
+        }
+        if low > high {
+            return Err(failure(
+                "the ends of a range ascend; quote two figures each on its own",
+            ));
+        }
+        high = high.normalized();
+        Ok(QuotedNumeral {
+            shape: Shape::Range { low, high },
+            unit,
+            digits: first.start..second_suffix.multiplier_end,
+            range,
+        })
+    }
+}
