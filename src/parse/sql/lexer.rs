@@ -106,11 +106,9 @@ impl<'t> Lexer<'t> {
                 self.brackets.push(Bracket::Parenthesis);
                 self.parentheses += 1;
             }
-            Kind::CloseParenthesis => {
-                if self.parentheses > 0 {
-                    while self.brackets.pop() != Some(Bracket::Parenthesis) {}
-                    self.parentheses -= 1;
-                }
+            Kind::CloseParenthesis if self.parentheses > 0 => {
+                while self.brackets.pop() != Some(Bracket::Parenthesis) {}
+                self.parentheses -= 1;
             }
             Kind::OpenBracket => {
                 let bracket = if self.opens_subscript() {
@@ -120,14 +118,8 @@ impl<'t> Lexer<'t> {
                 };
                 self.brackets.push(bracket);
             }
-            Kind::CloseBracket => {
-                if self
-                    .brackets
-                    .last()
-                    .is_some_and(|b| *b != Bracket::Parenthesis)
-                {
-                    self.brackets.pop();
-                }
+            Kind::CloseBracket if self.brackets.last() != Some(&Bracket::Parenthesis) => {
+                self.brackets.pop();
             }
             _ => {}
         }
