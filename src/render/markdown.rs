@@ -1,0 +1,455 @@
+//! `article.md`: plain Markdown for any blog, with every value put in, and `charts/*.svg`.
+//! The source is spliced at byte offsets, so that what the author wrote stays as it was written.
+
+use super::cells;
+use super::html::{local_path, read_inside};
+use super::masked;
+use super::numbering::{Numbering, parse_reference};
+use super::{Filled, OutputFile, Page};
+use crate::article::*;
+use crate::diagnostic::Diagnostic;
+use crate::quantity::Table;
+use crate::source::Span;
+use indexmap::IndexMap;
+use pulldown_cmark::{Event, HeadingLevel, Tag};
+use std::collections::BTreeSet;
+
+pub fn chart_path(id: &str) -> String {
+    format!("charts/{id}.svg")
+}
+
+pub fn render(page: &Page, filled: &Filled) -> Result<Vec<OutputFile>, Diagnostic> {
+    let splicer = Splicer {
+        page,
+        filled,
+        numbering: Numbering::new(page.article),
+    };
+    let mut files = vec![OutputFile::new("article.md", splicer.splice()?)];
+    for (id, svg) in page.charts {
+        files.push(OutputFile::new(chart_path(id), svg.clone()));
+    }
+    files.extend(assets(page.article));
+    Ok(files)
+}
+
+struct Splicer<'a> {
+    page: &'a Page<'a>,
+    filled: &'a Filled,
+    numbering: Numbering<'a>,
+}
+
+/// What stands in the place of a part of the source.
+struct Edit {
+    span: Span,
+    text: String,
+}
+
+impl Splicer<'_> {
+    fn splice(&self) -> Result<String, Diagnostic> {
+        let source = &self.page.article.source.text;
+        let mut spliced = String::with_capacity(source.len() + source.len() / 4);
+        let mut at = 0;
+        for edit in self.edits()? {
+            if edit.span.start < at {
+                // Inside what was replaced already.
+                continue;
+            }
+            spliced.push_str(&source[at..edit.span.start]);
+            spliced.push_str(&edit.text);
+            at = edit.span.end;
+        }
+        spliced.push_str(&source[at..]);
+        Ok(tidy(&spliced))
+    }
+
+    /// In order of place.
+    fn edits(&self) -> Result<Vec<Edit>, Diagnostic> {
+        let article = self.page.article;
+        let prose = &article.prose;
+        let mut edits = vec![Edit {
+            span: article.front_matter.span,
+            text: self.heading(),
+        }];
+        for block in &article.blocks {
+            edits.push(Edit {
+                span: block.span,
+                text: self.block(block)?,
+            });
+        }
+        for (span, filled) in &self.filled.prose {
+            edits.push(Edit {
+                span: *span,
+                text: escape(&filled.text),
+            });
+        }
+        for quote in &prose.quotes {
+            // Its text stays, with what is filled in there.
+            let (span, text) = (quote.span, quote.text_span);
+            edits.push(cut(span.start, text.start));
+            edits.push(cut(text.end, span.end));
+        }
+        for reference in &prose.references {
+            edits.extend(self.reference(reference));
+        }
+        for citation in &prose.citations {
+            edits.extend(self.citation(citation));
+        }
+        edits.sort_by_key(|edit| (edit.span.start, std::cmp::Reverse(edit.span.end)));
+        Ok(edits)
+    }
+
+    /// Title and description in the place of the front matter.
+    fn heading(&self) -> String {
+        let masked = masked::mask(self.page.article);
+        let has_own = masked::events(&masked).iter().any(|(event, _)| {
+            matches!(event, Event::Start(Tag::Heading { level, .. }) if *level == HeadingLevel::H1)
+        });
+        if has_own {
+            return String::new();
+        }
+        let mut heading = format!("# {}\n", escape(&one_line(&self.filled.title)));
+        if let Some(description) = &self.filled.description {
+            heading.push_str(&format!("\n{}\n", escape(&one_line(description))));
+        }
+        heading
+    }
+
+    /// `[](chart:x)` → `Figure 1`; a text of its own stays.
+    fn reference(&self, reference: &Reference) -> Vec<Edit> {
+        let written = self.page.article.source.slice(reference.span);
+        let label = (self.numbering)
+            .label(reference.kind, &reference.id.value)
+            .unwrap_or_default();
+        if reference.text.trim().is_empty() {
+            return vec![Edit {
+                span: reference.span,
+                text: label,
+            }];
+        }
+        match end_of_link_text(written) {
+            Some(end) => {
+                let start = reference.span.start;
+                vec![cut(start, start + 1), cut(start + end, reference.span.end)]
+            }
+            None => Vec::new(),
+        }
+    }
+
+    /// `[345 bytes](cite:source)` → a link to the source, where it has an address.
+    fn citation(&self, citation: &Citation) -> Vec<Edit> {
+        let written = self.page.article.source.slice(citation.span);
+        let Some(end) = end_of_link_text(written) else {
+            return Vec::new();
+        };
+        let start = citation.span.start;
+        let source = self.page.article.front_matter.published_source.as_ref();
+        match source.and_then(|source| source.url.as_deref()) {
+            Some(url) => vec![Edit {
+                span: Span::new(start + end, citation.span.end),
+                text: format!("]({})", destination(url)),
+            }],
+            None => vec![cut(start, start + 1), cut(start + end, citation.span.end)],
+        }
+    }
+
+    // ---- blocks -------------------------------------------------------------------------------
+
+    fn block(&self, block: &Block) -> Result<String, Diagnostic> {
+        let id = &block.id.value;
+        let record = self.page.record;
+        let caption = self.filled.captions.get(id).map(String::as_str);
+        let text = match &block.kind {
+            BlockKind::Claims(_) => String::new(),
+            BlockKind::Fixture(_) => self.listing(block),
+            BlockKind::Experiment(experiment) => {
+                let listing = if experiment.echo {
+                    self.listing(block)
+                } else {
+                    String::new()
+                };
+                match caption {
+                    Some(caption) if !listing.is_empty() => {
+                        format!(
+                            "{}\n\n{listing}",
+                            self.caption(ReferenceKind::Experiment, id, Some(caption))
+                        )
+                    }
+                    _ => listing,
+                }
+            }
+            BlockKind::Table(table) => {
+                let rows = record
+                    .tables
+                    .get(id)
+                    .ok_or_else(|| self.missing(block, "table"))?;
+                let rows = self.table(block, rows, &table.columns)?;
+                format!(
+                    "{}\n\n{rows}",
+                    self.caption(ReferenceKind::Table, id, caption)
+                )
+            }
+            BlockKind::Chart(_) => {
+                let alt = self.filled.chart_alts.get(id).map_or("", String::as_str);
+                let caption = caption.or(self.filled.chart_titles.get(id).map(String::as_str));
+                format!(
+                    "![{}]({})\n\n{}",
+                    escape(&one_line(alt)),
+                    chart_path(id),
+                    self.caption(ReferenceKind::Chart, id, caption)
+                )
+            }
+        };
+        Ok(indented(&text, &self.container_prefix(block)))
+    }
+
+    fn caption(&self, kind: ReferenceKind, id: &str, caption: Option<&str>) -> String {
+        let label = self.numbering.label(kind, id).unwrap_or_default();
+        match caption {
+            Some(caption) => format!("*{label}. {}*", escape(&one_line(caption))),
+            None => format!("*{label}*"),
+        }
+    }
+
+    fn missing(&self, block: &Block, what: &str) -> Diagnostic {
+        Diagnostic::error(format!(
+            "the record has nothing of {what} `{}`",
+            block.id.value
+        ))
+        .at(&self.page.article.source, block.id.span)
+        .hint("build the article again")
+    }
+
+    /// The SQL of a block under a plain `sql` fence; empty where there is none.
+    fn listing(&self, block: &Block) -> String {
+        let sql: String = (block.content.text.split_inclusive('\n'))
+            .filter(|line| !line.trim_start().starts_with("--|"))
+            .collect();
+        let sql = sql.trim_matches('\n').trim_end();
+        if sql.trim().is_empty() {
+            return String::new();
+        }
+        let opening = self.page.article.source.slice(block.span);
+        let mark = opening.chars().next().unwrap_or('`');
+        let fence: String = opening.chars().take_while(|c| *c == mark).collect();
+        format!("{fence}sql\n{sql}\n{fence}")
+    }
+
+    fn table(
+        &self,
+        block: &Block,
+        rows: &Table,
+        columns: &IndexMap<String, TableColumn>,
+    ) -> Result<String, Diagnostic> {
+        let shown = cells::shown(rows, columns).map_err(|message| {
+            Diagnostic::error(message).at(&self.page.article.source, block.id.span)
+        })?;
+        let line = |cells: &mut dyn Iterator<Item = String>| {
+            format!("| {} |", cells.collect::<Vec<_>>().join(" | "))
+        };
+        let mut lines = vec![
+            line(
+                &mut shown
+                    .headings
+                    .iter()
+                    .map(|heading| table_cell(&heading.label)),
+            ),
+            line(&mut shown.headings.iter().map(|heading| {
+                let rule = if heading.numeric { "---:" } else { ":---" };
+                rule.to_owned()
+            })),
+        ];
+        for row in &shown.rows {
+            lines.push(line(&mut row.iter().map(|cell| table_cell(&cell.text))));
+        }
+        Ok(lines.join("\n"))
+    }
+
+    /// What stands before each line of a fence that is in a list or a quotation.
+    fn container_prefix(&self, block: &Block) -> String {
+        let before = &self.page.article.source.text[..block.span.start];
+        let line = &before[before.rfind('\n').map_or(0, |at| at + 1)..];
+        (line.chars())
+            .map(|c| if c == '>' { '>' } else { ' ' })
+            .collect()
+    }
+}
+
+fn cut(start: usize, end: usize) -> Edit {
+    Edit {
+        span: Span::new(start, end),
+        text: String::new(),
+    }
+}
+
+/// Where the `]` of a link stands, its destination being one of ours.
+fn end_of_link_text(link: &str) -> Option<usize> {
+    let at = link.rfind("](")?;
+    let destination = link[at + 2..].trim_start_matches('<');
+    (destination.starts_with("cite:") || parse_reference(destination).is_some()).then_some(at)
+}
+
+/// A URL as a link's destination.
+fn destination(url: &str) -> String {
+    if url.contains([' ', '(', ')', '<', '>']) || url.contains(char::is_control) {
+        format!("<{}>", url.replace(['<', '>', '\n'], ""))
+    } else {
+        url.to_owned()
+    }
+}
+
+/// Text that Markdown leaves as it is.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let begins_entity = c == '&'
+            && chars
+                .peek()
+                .is_some_and(|&next| next == '#' || next.is_alphabetic());
+        let is_mark = matches!(
+            c,
+            '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '#'
+        );
+        if is_mark || begins_entity {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+fn table_cell(text: &str) -> String {
+    escape(&one_line(text))
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn indented(text: &str, prefix: &str) -> String {
+    text.replace('\n', &format!("\n{prefix}"))
+}
+
+/// No more than one empty line in a row outside of code, none at the beginning, one line break at
+/// the end.
+fn tidy(text: &str) -> String {
+    let mut tidy = String::with_capacity(text.len());
+    let mut fence: Option<&str> = None;
+    let mut empty = true;
+    for line in text.lines() {
+        let content = line.trim_start_matches([' ', '>']);
+        let mark = fence_mark(content);
+        match (fence, mark) {
+            (None, Some(mark)) => fence = Some(mark),
+            (Some(open), Some(mark)) if mark.starts_with(open) => fence = None,
+            _ => {}
+        }
+        let is_empty = line.trim().is_empty();
+        if !(is_empty && empty && fence.is_none()) {
+            tidy.push_str(line);
+            tidy.push('\n');
+        }
+        empty = is_empty;
+    }
+    tidy.truncate(tidy.trim_end().len());
+    tidy.push('\n');
+    tidy
+}
+
+fn fence_mark(line: &str) -> Option<&str> {
+    let first = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let length = line.chars().take_while(|c| *c == first).count();
+    (length >= 3).then(|| &line[..length])
+}
+
+/// Files of the article's folder that its links and images name, to stand beside `article.md`.
+fn assets(article: &Article) -> Vec<OutputFile> {
+    let masked = masked::mask(article);
+    let mut paths = BTreeSet::new();
+    for (event, _) in masked::events(&masked) {
+        if let Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) = event
+            && let Some(path) = local_path(&dest_url)
+        {
+            paths.insert(path.to_owned());
+        }
+    }
+    (paths.into_iter())
+        .filter_map(|path| {
+            let content = read_inside(&article.directory, &path).ok()?;
+            Some(OutputFile { path, content })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::{Sample, TEXT};
+    use super::*;
+
+    #[test]
+    fn the_article_becomes_plain_markdown() {
+        let markdown = Sample::new().file("article.md");
+        assert_eq!(markdown, include_str!("sample_expected.md"));
+    }
+
+    #[test]
+    fn what_the_author_wrote_stays_byte_for_byte() {
+        let markdown = Sample::new().file("article.md");
+        let untouched = TEXT.split("## What to do\n").nth(1).unwrap();
+        for line in untouched.lines().filter(|line| !line.contains("{{ index")) {
+            assert!(markdown.contains(line), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_fence_in_a_list_or_quotation_keeps_its_indentation() {
+        for (prefix, rest) in [("- ", "  "), ("> ", "> "), ("> 1. ", ">    ")] {
+            let start = TEXT.find("```sql fixture src").unwrap();
+            let end = start + TEXT[start..].find("\n```\n").unwrap() + 4;
+            let nested = TEXT[start..end].replace('\n', &format!("\n{rest}"));
+            let text = format!("{}{prefix}{nested}{}", &TEXT[..start], &TEXT[end..]);
+            let line = format!("{prefix}```sql\n");
+            // The sample's extract is not nested; what matters is each line's prefix.
+            let mut sample = Sample::new();
+            sample.article.source =
+                crate::source::Source::new("article.md", "article.md", text.clone());
+            let shift = prefix.len() + nested.len() - (end - start);
+            shift_article(&mut sample.article, start, end, prefix.len(), shift);
+            let markdown = sample.file("article.md");
+            assert!(markdown.contains(&line), "{markdown}");
+            assert!(
+                markdown.contains(&format!("\n{rest}VACUUM ANALYZE src;\n{rest}```\n")),
+                "{markdown}"
+            );
+        }
+    }
+
+    /// Moves every place behind `end` by `shift`, the block at `start` by `prefix`.
+    fn shift_article(article: &mut Article, start: usize, end: usize, prefix: usize, shift: usize) {
+        let moved = |span: &mut Span| {
+            if span.start >= end {
+                *span = Span::new(span.start + shift, span.end + shift);
+            }
+        };
+        for block in &mut article.blocks {
+            if block.span.start == start {
+                block.span = Span::new(start + prefix, end + shift);
+            } else {
+                moved(&mut block.span);
+            }
+        }
+        for fill_in in &mut article.prose.fill_ins {
+            moved(&mut fill_in.span);
+        }
+        for quote in &mut article.prose.quotes {
+            moved(&mut quote.span);
+            moved(&mut quote.text_span);
+        }
+        for reference in &mut article.prose.references {
+            moved(&mut reference.span);
+        }
+        for citation in &mut article.prose.citations {
+            moved(&mut citation.span);
+        }
+    }
+}

@@ -1,0 +1,33 @@
+// Shows a figure's evidence beside it. Without scripts, or with a modifier key, its link leads there.
+(() => {
+  if (!('popover' in HTMLElement.prototype)) return;
+  const card = document.createElement('aside');
+  card.popover = 'auto';
+  card.tabIndex = -1;
+  card.setAttribute('aria-label', 'Evidence');
+  document.body.append(card);
+  document.addEventListener('click', (event) => {
+    if (event.defaultPrevented || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    const link = event.target.closest('a.value');
+    const evidence = link && document.getElementById(decodeURIComponent(link.hash.slice(1)));
+    if (!evidence) return;
+    event.preventDefault();
+    const copy = evidence.cloneNode(true);
+    for (const part of [copy, ...copy.querySelectorAll('[id]')]) part.removeAttribute('id');
+    copy.removeAttribute('aria-labelledby');
+    for (const part of copy.querySelectorAll('.uses, .samples')) part.remove();
+    const more = document.createElement('a');
+    more.href = link.hash;
+    more.textContent = 'All the evidence';
+    more.addEventListener('click', () => card.hidePopover());
+    card.replaceChildren(copy, more);
+    card.showPopover();
+    const at = link.getBoundingClientRect();
+    const left = Math.max(12, Math.min(at.left, innerWidth - card.offsetWidth - 12));
+    const below = at.bottom + 8 + card.offsetHeight <= innerHeight;
+    const top = below ? at.bottom + 8 : Math.max(12, at.top - card.offsetHeight - 8);
+    card.style.left = `${left}px`;
+    card.style.top = `${top}px`;
+    card.focus();
+  });
+})();
