@@ -191,7 +191,7 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 fn engine(place: &Place) -> Result<EngineChoice, Failure> {
-    place.engine.parse().map_err(Failure::article)
+    EngineChoice::parse(&place.engine)
 }
 
 fn build_options(arguments: &Arguments, measuring: &Measuring) -> Result<BuildOptions, Failure> {

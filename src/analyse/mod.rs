@@ -107,12 +107,12 @@ pub async fn analyse(
     resolved: &Resolved,
     measurements: &Measurements<'_>,
 ) -> Result<Analysis, Failure> {
-    server.drop_database(DATABASE).await?;
-    server.create_database(DATABASE, None).await?;
+    server.drop_database(DATABASE).await.map_err(Failure::from)?;
+    server.create_database(DATABASE, None).await.map_err(Failure::from)?;
     let session = server
         .connect(DATABASE, Role::Author)
         .await
-        .map_err(|error| own_failure(&error))?;
+        .map_err(Failure::from)?;
     let mut analyst = Analyst {
         session,
         article,
@@ -148,22 +148,11 @@ pub async fn analyse(
         problems, session, ..
     } = analyst;
     drop(session);
-    server.drop_database(DATABASE).await?;
+    server.drop_database(DATABASE).await.map_err(Failure::from)?;
     if problems.is_empty() {
         Ok(analysis)
     } else {
         Err(Failure::Article(problems))
-    }
-}
-
-/// A statement of the tool's own failed.
-fn own_failure(error: &SessionError) -> Failure {
-    match error {
-        SessionError::Sql(error) => Failure::internal(format!(
-            "the measured tables could not be laid out: {} (SQLSTATE {})",
-            error.message, error.sqlstate
-        )),
-        lost => Failure::Engine(Diagnostic::error(lost.to_string())),
     }
 }
 
@@ -181,7 +170,7 @@ impl Analyst<'_> {
             self.session
                 .execute(sql)
                 .await
-                .map_err(|error| own_failure(&error))?;
+                .map_err(Failure::from)?;
         }
         Ok(())
     }
@@ -206,7 +195,7 @@ impl Analyst<'_> {
             laid_out.measured
         } else {
             let sql = format!("SELECT * FROM measured.{}", quote_identifier(id));
-            self.query(&sql).await.map_err(|error| own_failure(&error))?
+            self.query(&sql).await.map_err(Failure::from)?
         };
         Ok(AnalysedExperiment {
             derived,
@@ -261,7 +250,7 @@ impl Analyst<'_> {
             let known = plain || {
                 let sql = format!("SELECT to_regtype({}) IS NOT NULL", quote_literal(name));
                 let answer = self.session.execute(&sql).await;
-                let answer = answer.map_err(|error| own_failure(&error))?;
+                let answer = answer.map_err(Failure::from)?;
                 answer.rows.first().and_then(|row| row[0].as_deref()) == Some("t")
             };
             let held = if known { name.clone() } else { "text".into() };
@@ -306,7 +295,7 @@ impl Analyst<'_> {
                 self.problems.push(with_hint(diagnostic, &error));
                 Ok(())
             }
-            Err(lost) => Err(own_failure(&lost)),
+            Err(lost) => Err(lost.into()),
         }
     }
 
@@ -334,7 +323,7 @@ impl Analyst<'_> {
                 self.problems.push(diagnostic);
                 Ok(None)
             }
-            Err(lost) => Err(own_failure(&lost)),
+            Err(lost) => Err(lost.into()),
         }
     }
 

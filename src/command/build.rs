@@ -64,7 +64,7 @@ pub fn build(
             Err(failure) => return Err(failure),
         }
     }
-    write_index(project, &pins)?;
+    write_index(project)?;
     if problems.is_empty() {
         Ok(outcome)
     } else {
@@ -201,7 +201,7 @@ async fn on_server(
     let request = StartRequest {
         pin: context.pin,
         settings: &context.article.front_matter.postgres.settings,
-        cache: &engine::cache_folder(),
+        cache: &engine::default_cache(),
         offline: options.offline,
         progress: &|line: &str| bar.line(line),
     };
@@ -213,7 +213,7 @@ async fn on_server(
         ),
     };
     let mut server = tokio::select! {
-        started = engine::start(&options.engine, request) => {
+        started = engine::start(&options.engine, &request) => {
             started.map_err(|failure| failure.at(&context.article.source, front.postgres.version.span))?
         }
         () = interrupt::requested() => return Err(interrupted()),
@@ -233,7 +233,7 @@ async fn measure_and_analyse(
     bar: &Bar,
 ) -> Result<(), Failure> {
     measure::prepare(server).await?;
-    let mut environment = server.describe().await?;
+    let mut environment = server.describe().await.map_err(Failure::from)?;
     environment.engine_reason.clone_from(&context.engine_reason);
     environment.sha256 = measure::environment::sha256(&environment);
     let mut fixtures = Fixtures::default();
@@ -363,7 +363,7 @@ fn remember_entry(context: &Context<'_>, entry: &IndexEntry) -> Result<(), Failu
 }
 
 /// `out/index.html` over every article whose page is there.
-fn write_index(project: &Project, _pins: &Pins) -> Result<(), Failure> {
+fn write_index(project: &Project) -> Result<(), Failure> {
     let mut entries: Vec<IndexEntry> = fs::read_dir(project.state())
         .into_iter()
         .flatten()
@@ -377,7 +377,7 @@ fn write_index(project: &Project, _pins: &Pins) -> Result<(), Failure> {
     if entries.is_empty() {
         return Ok(());
     }
-    entries.sort_by(|a, b| b.date.cmp(&a.date).then_with(|| a.slug.cmp(&b.slug)));
+    entries.sort_by(|a, b| a.slug.cmp(&b.slug));
     entries.dedup_by(|a, b| a.slug == b.slug);
     let file = render::index(&entries).map_err(Failure::Internal)?;
     write_files(&project.out, &[file])

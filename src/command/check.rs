@@ -1,10 +1,10 @@
 //! `check`: judges quotes and claims, writing nothing. Afresh it measures first; `--recorded` asks
 //! the accepted record alone and needs no Postgres.
 
-use super::build::{BuildOptions, outcome, runtime, write_reports};
+use super::build::{BuildOptions, measured_record, outcome, runtime, write_reports};
 use super::progress::Verbosity;
 use super::project::Project;
-use super::record::{Context, measured_record, record_path};
+use super::record::{Context, record_path};
 use crate::article::Article;
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::{Failure, Outcome};

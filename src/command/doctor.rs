@@ -6,8 +6,8 @@ use crate::exit_code::{Failure, Outcome};
 
 pub fn doctor(project: &Project) -> Result<Outcome, Failure> {
     let pins = project.pins()?;
-    let findings = engine::doctor(&pins, &engine::cache_folder());
-    let mut usable = true;
+    let findings = engine::doctor(&pins, &engine::default_cache());
+    let mut usable = false;
     for finding in &findings {
         println!(
             "{} {}: {}",
@@ -18,7 +18,7 @@ pub fn doctor(project: &Project) -> Result<Outcome, Failure> {
         if let Some(hint) = &finding.hint {
             println!("     hint: {hint}");
         }
-        usable &= finding.ok || !finding.needed;
+        usable |= finding.ok && finding.engine;
     }
     if usable {
         Ok(Outcome::Holds)

@@ -20,5 +20,6 @@ pub use doctor::doctor;
 pub use lint::lint;
 pub use list::{Catalogue, list};
 pub use new::new;
+pub use progress::Verbosity;
 pub use project::Project;
 pub use status::status;

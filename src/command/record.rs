@@ -72,7 +72,7 @@ impl<'a> Context<'a> {
                 engine: identity.engine,
             },
             engine_reason: identity.reason,
-            host: environment::host(&environment::storage(&engine::cache_folder())),
+            host: environment::host(&environment::storage(&engine::default_cache())),
             store: Store::new(&project.state(), &project.state_name(article)),
             accepted,
         })

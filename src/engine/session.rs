@@ -7,6 +7,7 @@
 
 use super::{fake, statement};
 use crate::diagnostic::Diagnostic;
+use crate::exit_code::Failure;
 use futures_util::{StreamExt, stream};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -80,6 +81,19 @@ pub enum SessionError {
         message: String,
         log: String,
     },
+}
+
+impl From<SessionError> for Failure {
+    /// For statements of the tool's own: that one of them fails is not the article's fault.
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::Sql(error) => Self::internal(format!(
+                "a statement of the tool's own failed: {} (SQLSTATE {})",
+                error.message, error.sqlstate
+            )),
+            SessionError::Lost { .. } => Self::Engine(Diagnostic::error(error.to_string())),
+        }
+    }
 }
 
 /// `name` as an identifier in SQL.

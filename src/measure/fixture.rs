@@ -2,7 +2,6 @@
 //! them.
 
 use super::script::{self, Rules};
-use super::settings::broken;
 use crate::article::{Article, Fixture};
 use crate::engine::session::{Role, Session, SessionError};
 use crate::engine::Server;
@@ -91,8 +90,8 @@ pub async fn create_database(
     name: &str,
     template: Option<&str>,
 ) -> Result<(), Failure> {
-    server.drop_database(name).await?;
-    server.create_database(name, template).await?;
+    server.drop_database(name).await.map_err(Failure::from)?;
+    server.create_database(name, template).await.map_err(Failure::from)?;
     if template.is_none() {
         for extension in &article.front_matter.postgres.extensions {
             server
@@ -118,5 +117,5 @@ pub async fn author_session(
             .await?;
         Ok::<_, SessionError>(session)
     };
-    seeded.await.map_err(|error| broken(&error))
+    seeded.await.map_err(Failure::from)
 }

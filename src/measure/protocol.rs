@@ -5,7 +5,7 @@ use super::doubts::{self, Watch};
 use super::fixture::{self, author_session, create_database};
 use super::instrument::{Probe, Sessions, Window, instrument};
 use super::script::{self, Ran, Rules, ScriptError};
-use super::settings::{broken, tool_session};
+use super::settings::tool_session;
 use super::{Progress, Request};
 use crate::article::{
     Collect, CollectSession, Connect, Experiment, Fresh, Order, Phase, Runs, Scalar, Variables,
@@ -315,7 +315,7 @@ impl Protocol<'_> {
                     ));
                     return Err(place(script::with_postgres_words(diagnostic, &error, None)));
                 }
-                Err(lost) => return Err(broken(&lost)),
+                Err(lost) => return Err(lost.into()),
             }
         }
         Ok(session)
@@ -396,7 +396,7 @@ impl Protocol<'_> {
             probe
                 .before(&mut sessions)
                 .await
-                .map_err(|error| broken(&error))?;
+                .map_err(Failure::from)?;
         }
         let ran = self.window(cell, run, state).await?;
         let window = Window {
@@ -409,7 +409,7 @@ impl Protocol<'_> {
             let reading = probe
                 .after(&mut sessions, &window)
                 .await
-                .map_err(|error| broken(&error))?;
+                .map_err(Failure::from)?;
             for (column, value) in reading.columns {
                 row.push(column, value, None)?;
             }
@@ -605,7 +605,10 @@ impl Protocol<'_> {
     async fn discard(&mut self, state: State) -> Result<(), Failure> {
         let database = state.database.clone();
         drop(state);
-        self.server.drop_database(&database).await
+        self.server
+            .drop_database(&database)
+            .await
+            .map_err(Failure::from)
     }
 }
 
@@ -638,7 +641,7 @@ async fn script_rollback(session: &mut Session) -> Result<(), Failure> {
         .execute("ROLLBACK")
         .await
         .map(drop)
-        .map_err(|error| broken(&error))
+        .map_err(Failure::from)
 }
 
 /// Whether `measure` itself asks for a checkpoint, or for something that makes one.

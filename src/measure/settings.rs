@@ -74,7 +74,7 @@ pub async fn tool_session(server: &Server) -> Result<Session, Failure> {
     server
         .connect(TOOL_DATABASE, Role::Tool)
         .await
-        .map_err(|error| broken(&error))
+        .map_err(Failure::from)
 }
 
 /// One of the tool's own statements; that it fails is not the article's fault.
@@ -83,17 +83,7 @@ pub async fn execute(session: &mut Session, sql: &str) -> Result<Vec<Vec<Option<
         .execute(sql)
         .await
         .map(|result| result.rows)
-        .map_err(|error| broken(&error))
-}
-
-pub fn broken(error: &SessionError) -> Failure {
-    match error {
-        SessionError::Sql(error) => Failure::internal(format!(
-            "a statement of the tool's own failed: {} (SQLSTATE {})",
-            error.message, error.sqlstate
-        )),
-        lost => Failure::Engine(Diagnostic::error(lost.to_string())),
-    }
+        .map_err(Failure::from)
 }
 
 async fn show(control: &mut Session, name: &str) -> Result<String, Failure> {
@@ -181,7 +171,7 @@ async fn reload(
                     diagnostic, &error, None,
                 )));
             }
-            Err(lost) => return Err(broken(&lost)),
+            Err(lost) => return Err(lost.into()),
         }
     }
     await_reload(server, control).await

@@ -1,12 +1,13 @@
 //! `out/index.html`: the articles that were built, newest first. Entry: [`index`].
 
 use super::state::{self, Count};
-use super::{OutputFile, templates};
+use super::{Filled, OutputFile, Page, templates};
 use crate::diagnostic::Diagnostic;
-use serde::Serialize;
+use crate::judge::Outcome;
+use serde::{Deserialize, Serialize};
 
 /// What the index says of one article.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexEntry {
     pub slug: String,
     pub title: String,
@@ -20,6 +21,29 @@ pub struct IndexEntry {
     pub holds: usize,
     pub does_not_hold: usize,
     pub skipped: usize,
+}
+
+/// An article's entry, from what its page is made of.
+pub fn index_entry(page: &Page, filled: &Filled) -> IndexEntry {
+    let count = |wanted: fn(&Outcome) -> bool| {
+        page.verdicts
+            .iter()
+            .filter(|verdict| wanted(&verdict.outcome))
+            .count()
+    };
+    let front = &page.article.front_matter;
+    IndexEntry {
+        slug: page.article.slug.clone(),
+        title: filled.title.clone(),
+        description: filled.description.clone(),
+        date: front.date.clone(),
+        tags: front.tags.clone(),
+        profile: page.record.profile.clone(),
+        postgres_version: page.record.environment.server.version.clone(),
+        holds: count(|outcome| matches!(outcome, Outcome::Holds)),
+        does_not_hold: count(|outcome| matches!(outcome, Outcome::DoesNotHold { .. })),
+        skipped: count(|outcome| matches!(outcome, Outcome::Skipped { .. })),
+    }
 }
 
 #[derive(Serialize)]

@@ -19,7 +19,7 @@ mod state;
 mod templates;
 
 pub use expressions::{Filled, FilledText, fill};
-pub use index::{IndexEntry, index};
+pub use index::{IndexEntry, index, index_entry};
 
 use crate::article::Article;
 use crate::diagnostic::Diagnostic;
