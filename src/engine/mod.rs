@@ -1,4 +1,438 @@
+//! The engine stage: from a pinned version to a running server.
+//!
+//! [`start`] takes an [`EngineChoice`] and a [`StartRequest`] and gives a [`Server`]; what can be
+//! done with one is the same for every engine. [`Server::connect`] opens a [`session::Session`],
+//! as the tool (a superuser) or as the article's author (who is none, see `trust`).
+//!
+//! The runtime must run on the main thread (tokio's current-thread runtime): the server dies with
+//! the thread that started it.
+
+mod embedded;
 mod fake;
 pub mod pins;
 pub mod session;
 mod statement;
+mod trust;
+
+pub use trust::{refuse_extension, refuse_setting};
+
+use crate::diagnostic::{Diagnostic, did_you_mean};
+use crate::exit_code::Failure;
+use crate::record::ServerEnvironment;
+use embedded::Embedded;
+use fake::FakeServer;
+use pins::{Pin, Pins};
+use session::{Role, Session, SessionError, quote_identifier, quote_literal};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// What `--engine` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EngineChoice {
+    /// The best that can be had here.
+    Auto,
+    Embedded,
+    /// Answers from a file.
+    Fake(PathBuf),
+}
+
+/// What a server is started with.
+pub struct StartRequest<'a> {
+    pub pin: &'a Pin,
+    /// The article's server settings.
+    pub settings: &'a BTreeMap<String, String>,
+    /// See [`default_cache`].
+    pub cache: &'a Path,
+    /// Fetch nothing.
+    pub offline: bool,
+    /// Told what takes long: `fetching Postgres 16.15 …`.
+    pub progress: &'a dyn Fn(&str),
+}
+
+/// Where binaries and data directories are kept when nothing else is said.
+pub fn default_cache() -> PathBuf {
+    embedded::cache::default_directory()
+}
+
+/// A running server of one engine.
+#[derive(Debug)]
+pub struct Server {
+    engine: Engine,
+    version: String,
+    reason: String,
+    /// Name and version of what [`Server::create_extension`] has made.
+    extensions: Mutex<BTreeMap<String, String>>,
+}
+
+#[derive(Debug)]
+enum Engine {
+    Embedded(Box<Embedded>),
+    Fake(FakeServer),
+}
+
+/// Starts a server of the pinned version. A [`Failure::Article`] is about a setting and has no
+/// place; the caller knows where the settings stand.
+pub async fn start(choice: &EngineChoice, request: &StartRequest<'_>) -> Result<Server, Failure> {
+    let (engine, reason) = match choice {
+        EngineChoice::Auto => (
+            embedded(request).await?,
+            "docker is not supported by this build".to_owned(),
+        ),
+        EngineChoice::Embedded => (embedded(request).await?, "asked for".to_owned()),
+        EngineChoice::Fake(file) => {
+            let server = FakeServer::read(file)?;
+            (
+                Engine::Fake(server),
+                format!("answers from {}", file.display()),
+            )
+        }
+    };
+    let version = match &engine {
+        Engine::Fake(fake) => fake.version().unwrap_or(&request.pin.version).to_owned(),
+        Engine::Embedded(_) => request.pin.version.clone(),
+    };
+    Ok(Server {
+        engine,
+        version,
+        reason,
+        extensions: Mutex::default(),
+    })
+}
+
+async fn embedded(request: &StartRequest<'_>) -> Result<Engine, Failure> {
+    Ok(Engine::Embedded(Box::new(Embedded::start(request).await?)))
+}
+
+impl EngineChoice {
+    /// Reads the word after `--engine`.
+    pub fn parse(word: &str) -> Result<Self, Failure> {
+        match word.split_once(':').unwrap_or((word, "")) {
+            ("auto", "") => Ok(Self::Auto),
+            ("embedded", "") => Ok(Self::Embedded),
+            ("fake", "") => Err(Failure::article(
+                Diagnostic::error("engine `fake` needs a file with its answers")
+                    .hint("write `--engine fake:FILE`"),
+            )),
+            ("fake", file) => Ok(Self::Fake(file.into())),
+            (known @ ("docker" | "url"), _) => Err(Failure::Engine(
+                Diagnostic::error(format!("engine `{known}` is not supported by this build"))
+                    .hint("use `--engine embedded`, which needs no Docker"),
+            )),
+            _ => {
+                let hint = did_you_mean(word, ["auto", "embedded", "fake"])
+                    .unwrap_or_else(|| "engines are auto, embedded and fake:FILE".into());
+                Err(Failure::article(
+                    Diagnostic::error(format!("unknown engine `{word}`")).hint(hint),
+                ))
+            }
+        }
+    }
+}
+
+impl Server {
+    /// What is known without asking the server; [`Server::describe`] fills in the rest.
+    pub fn environment(&self) -> ServerEnvironment {
+        let (engine, digest, libc) = match &self.engine {
+            Engine::Embedded(server) => ("embedded", server.digest(), embedded::libc_version()),
+            Engine::Fake(_) => ("fake", None, "none".to_owned()),
+        };
+        ServerEnvironment {
+            version: self.version.clone(),
+            engine: engine.to_owned(),
+            engine_reason: self.reason.clone(),
+            digest,
+            libc,
+            extensions: self
+                .extensions
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clone(),
+            ..ServerEnvironment::default()
+        }
+    }
+
+    /// The environment, with what the server says of itself. `sha256` is left to the caller.
+    pub async fn describe(&self) -> Result<ServerEnvironment, SessionError> {
+        let mut environment = self.environment();
+        if let Engine::Fake(fake) = &self.engine {
+            environment.version_string = format!("PostgreSQL {} (fake)", self.version);
+            environment.encoding = "UTF8".into();
+            environment.collation = "C".into();
+            environment.data_checksums = "off".into();
+            environment.settings = fake.settings().clone();
+            return Ok(environment);
+        }
+        let mut session = self.connect(MAINTENANCE_DATABASE, Role::Tool).await?;
+        let about = session.execute(ABOUT).await?;
+        let mut cells = about
+            .rows
+            .into_iter()
+            .flatten()
+            .map(Option::unwrap_or_default);
+        environment.version_string = cells.next().unwrap_or_default();
+        environment.encoding = cells.next().unwrap_or_default();
+        environment.collation = cells.next().unwrap_or_default();
+        environment.data_checksums = cells.next().unwrap_or_default();
+        for row in session.execute(CHANGED_SETTINGS).await?.rows {
+            if let [Some(name), value] = row.as_slice() {
+                let value = value.clone().unwrap_or_default();
+                environment.settings.insert(name.clone(), value);
+            }
+        }
+        session.close().await;
+        Ok(environment)
+    }
+
+    pub async fn connect(&self, database: &str, role: Role) -> Result<Session, SessionError> {
+        match &self.engine {
+            Engine::Embedded(server) => Session::connect(server.address(), database, role).await,
+            Engine::Fake(server) => Ok(Session::fake(server.connect(role))),
+        }
+    }
+
+    /// Stops the server and starts it again with the article's settings and these, which go before
+    /// them. Settings of an earlier restart and of `ALTER SYSTEM` are gone. Sessions are lost.
+    pub async fn restart(&mut self, settings: &BTreeMap<String, String>) -> Result<(), Failure> {
+        match &mut self.engine {
+            Engine::Embedded(server) => server.restart(settings).await,
+            Engine::Fake(_) => Ok(()),
+        }
+    }
+
+    /// The end of the server's log.
+    pub fn log_tail(&self, lines: usize) -> String {
+        match &self.engine {
+            Engine::Embedded(server) => server.log_tail(lines),
+            Engine::Fake(_) => String::new(),
+        }
+    }
+
+    /// File system and device of the data directory.
+    pub fn storage(&self) -> String {
+        match &self.engine {
+            Engine::Embedded(server) => server.storage(),
+            Engine::Fake(_) => "none".into(),
+        }
+    }
+
+    pub async fn stop(self) -> Result<(), Failure> {
+        match self.engine {
+            Engine::Embedded(server) => server.stop().await,
+            Engine::Fake(_) => Ok(()),
+        }
+    }
+
+    /// Makes a database that the author owns, empty or as a copy of another. Nobody may be
+    /// connected to the template.
+    pub async fn create_database(
+        &self,
+        name: &str,
+        template: Option<&str>,
+    ) -> Result<(), SessionError> {
+        let name = quote_identifier(name);
+        let author = Role::Author.name();
+        let mut sql = format!("CREATE DATABASE {name} OWNER {author}");
+        if let Some(template) = template {
+            // Copied as files, not through WAL and shared buffers.
+            let template = quote_identifier(template);
+            sql.push_str(&format!(" TEMPLATE {template} STRATEGY FILE_COPY"));
+        }
+        self.maintain(&sql).await
+    }
+
+    /// Drops a database if it is there, and ends the sessions in it.
+    pub async fn drop_database(&self, name: &str) -> Result<(), SessionError> {
+        let name = quote_identifier(name);
+        self.maintain(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
+            .await
+    }
+
+    async fn maintain(&self, sql: &str) -> Result<(), SessionError> {
+        let mut session = self.connect(MAINTENANCE_DATABASE, Role::Tool).await?;
+        let result = session.execute(sql).await;
+        session.close().await;
+        result.map(drop)
+    }
+
+    /// Creates an extension and lets the author use all of it; gives its version.
+    pub async fn create_extension(&self, database: &str, name: &str) -> Result<String, Failure> {
+        if let Some(refusal) = refuse_extension(name) {
+            return Err(Failure::article(refusal));
+        }
+        let version = self
+            .create_trusted_extension(database, name)
+            .await
+            .map_err(|error| match &error {
+                SessionError::Sql(error) => Failure::article(error.diagnostic()),
+                SessionError::Lost { .. } => Failure::Engine(error.diagnostic()),
+            })?;
+        self.extensions
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(name.to_owned(), version.clone());
+        Ok(version)
+    }
+
+    async fn create_trusted_extension(
+        &self,
+        database: &str,
+        name: &str,
+    ) -> Result<String, SessionError> {
+        let mut session = self.connect(database, Role::Tool).await?;
+        let identifier = quote_identifier(name);
+        // What it needs in turn (cube for earthdistance) may be used as well.
+        let create = format!("CREATE EXTENSION IF NOT EXISTS {identifier} CASCADE");
+        session.execute(&create).await?;
+        session.execute(&trust::grant_extension(name)).await?;
+        let version = format!(
+            "SELECT extversion FROM pg_catalog.pg_extension WHERE extname = {}",
+            quote_literal(name)
+        );
+        let version = match &self.engine {
+            Engine::Fake(_) => None,
+            Engine::Embedded(_) => session.execute(&version).await?.rows.into_iter().next(),
+        };
+        session.close().await;
+        let version = version.and_then(|row| row.into_iter().next().flatten());
+        Ok(version.unwrap_or_else(|| "fake".into()))
+    }
+}
+
+/// The database that nothing is measured in.
+const MAINTENANCE_DATABASE: &str = "postgres";
+
+const ABOUT: &str = "SELECT version(), current_setting('server_encoding'),
+    (SELECT datcollate || ' (' || CASE datlocprovider
+         WHEN 'c' THEN 'libc' WHEN 'i' THEN 'icu' ELSE 'builtin' END || ')'
+     FROM pg_database WHERE datname = current_database()),
+    current_setting('data_checksums')";
+
+/// Settings that differ from their built-in defaults, but for those that only say where this run
+/// keeps its files.
+const CHANGED_SETTINGS: &str = "SELECT name, current_setting(name) FROM pg_settings
+    WHERE source NOT IN ('default', 'client', 'session', 'override')
+        AND setting IS DISTINCT FROM boot_val
+        AND name NOT IN ('config_file', 'data_directory', 'external_pid_file', 'hba_file',
+            'ident_file', 'listen_addresses', 'port', 'unix_socket_directories',
+            'unix_socket_permissions')
+    ORDER BY name";
+
+/// One thing that `doctor` looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub what: String,
+    pub ok: bool,
+    pub detail: String,
+    /// What to do where it is not ok.
+    pub hint: Option<String>,
+}
+
+impl Finding {
+    fn good(what: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            ok: true,
+            detail: detail.into(),
+            hint: None,
+        }
+    }
+
+    fn bad(what: impl Into<String>, detail: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self {
+            what: what.into(),
+            ok: false,
+            detail: detail.into(),
+            hint: Some(hint.into()),
+        }
+    }
+}
+
+/// Which engines there are, what each finds on this machine, and why not.
+pub fn doctor(pins: &Pins, cache: &Path) -> Vec<Finding> {
+    let mut findings = vec![
+        Finding::bad(
+            "engine docker",
+            "not supported by this build",
+            "nothing to do: the embedded engine needs no Docker",
+        ),
+        Finding::good("cache", format!("`{}`", cache.display())),
+    ];
+    findings.extend(embedded::doctor::findings(pins, cache));
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_word_after_engine_is_read() {
+        assert_eq!(EngineChoice::parse("auto").unwrap(), EngineChoice::Auto);
+        assert_eq!(
+            EngineChoice::parse("embedded").unwrap(),
+            EngineChoice::Embedded
+        );
+        assert_eq!(
+            EngineChoice::parse("fake:a/b.yaml").unwrap(),
+            EngineChoice::Fake("a/b.yaml".into())
+        );
+        for (word, exit_code, hint) in [
+            ("docker", 4, "--engine embedded"),
+            ("url", 4, "--engine embedded"),
+            ("fake", 2, "fake:FILE"),
+            ("embeded", 2, "did you mean `embedded`?"),
+            ("oracle", 2, "engines are"),
+            ("embedded:x", 2, "did you mean `embedded`?"),
+        ] {
+            let failure = EngineChoice::parse(word).unwrap_err();
+            let text = match &failure {
+                Failure::Article(all) => all[0].render(false),
+                Failure::Engine(one) => one.render(false),
+                other => panic!("{other:?}"),
+            };
+            assert!(text.contains(hint), "{text}");
+            assert_eq!(crate::exit_code::number(&Err(failure)), exit_code, "{word}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_fake_engine_is_a_server_like_any_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("answers.yaml");
+        std::fs::write(
+            &file,
+            "answers: [{sql: SELECT 1, rows: [[1]], types: [integer]}]",
+        )
+        .unwrap();
+        let pin = Pin {
+            version: "16.15".into(),
+            image: None,
+            archives: BTreeMap::new(),
+        };
+        let settings = BTreeMap::new();
+        let request = StartRequest {
+            pin: &pin,
+            settings: &settings,
+            cache: folder.path(),
+            offline: true,
+            progress: &|_| {},
+        };
+        let choice = EngineChoice::Fake(file);
+        let mut server = start(&choice, &request).await.unwrap();
+        server.create_database("d", None).await.unwrap();
+        let version = server.create_extension("d", "pageinspect").await.unwrap();
+        assert_eq!(version, "fake");
+        assert!(server.create_extension("d", "dblink").await.is_err());
+        let mut session = server.connect("d", Role::Author).await.unwrap();
+        let result = session.execute("SELECT 1").await.unwrap();
+        assert_eq!(result.rows, [[Some("1".to_owned())]]);
+        session.close().await;
+        server.restart(&settings).await.unwrap();
+        let environment = server.describe().await.unwrap();
+        assert_eq!(environment.engine, "fake");
+        assert_eq!(environment.version, "16.15");
+        assert_eq!(environment.extensions["pageinspect"], "fake");
+        server.stop().await.unwrap();
+    }
+}

@@ -248,7 +248,10 @@ impl Postgres {
                         heard.notices.push(notice_text(&notice));
                     }
                     Ok(_) => {}
-                    Err(error) => heard.ended = Some(full_text(&error)),
+                    Err(error) => {
+                        heard.ended = Some(full_text(&error));
+                        break;
+                    }
                 }
             }
         });

@@ -1,0 +1,417 @@
+//! The embedded engine: binaries of exactly the pinned version, fetched once, run here without
+//! Docker. The server listens on a Unix socket only, runs as a user without privileges, and dies
+//! with this program, also on `kill -9`.
+//!
+//! [`Embedded::start`]: binaries (folder, cache or download) → data directory (a copy of the
+//! version's template) → settings → server.
+
+mod binaries;
+pub(super) mod cache;
+pub(super) mod doctor;
+mod fetch;
+mod libraries;
+mod process;
+mod storage;
+mod template;
+mod user;
+
+use super::StartRequest;
+use super::session::{Address, log_tail};
+use super::trust;
+use crate::diagnostic::Diagnostic;
+use crate::exit_code::Failure;
+use binaries::{Binaries, Origin, Search};
+use cache::{Cache, DATA, RunDirectory};
+use process::{ServerProcess, Stop};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use template::{SETTINGS, Templates};
+use user::User;
+
+/// A running server. Dropping it ends the server at once and removes its folder.
+#[derive(Debug)]
+pub struct Embedded {
+    // Dropped in this order: the server ends before its folder goes.
+    process: Option<ServerProcess>,
+    run: RunDirectory,
+    binaries: Binaries,
+    user: Option<User>,
+    settings: BTreeMap<String, String>,
+    address: Address,
+}
+
+/// As long as recovery and a large shared memory may take.
+const START_LIMIT: Duration = Duration::from_secs(120);
+/// A fast stop writes all that is dirty.
+const RESTART_STOP_LIMIT: Duration = Duration::from_secs(300);
+/// When the data is thrown away there is nothing to write for.
+const FINAL_STOP_LIMIT: Duration = Duration::from_millis(500);
+
+const LOG: &str = "log";
+const PORT: u16 = 5432;
+
+impl Embedded {
+    pub async fn start(request: &StartRequest<'_>) -> Result<Self, Failure> {
+        check_settings(request.settings)?;
+        let user = user::unprivileged().map_err(Failure::Engine)?;
+        let cache =
+            Cache::open(request.cache).map_err(|error| cache_failure(request.cache, &error))?;
+        let folder = std::env::var_os(binaries::FOLDER_VARIABLE);
+        let binaries = Search {
+            pin: request.pin,
+            cache: &cache,
+            offline: request.offline,
+            user: user.as_ref(),
+            folder: folder
+                .filter(|folder| !folder.is_empty())
+                .map(PathBuf::from),
+            pips: &fetch::PIPS,
+            progress: request.progress,
+        }
+        .run()?;
+        let run = cache
+            .run_directory()
+            .map_err(|error| cache_failure(request.cache, &error))?;
+        Templates {
+            cache: &cache,
+            pin: request.pin,
+            binaries: &binaries,
+            user: user.as_ref(),
+            progress: request.progress,
+        }
+        .copy_to(&run.path().join(DATA))?;
+        let address = Address {
+            socket_directory: socket_directory(&run, user.as_ref())
+                .map_err(|error| Failure::io("make a socket below", run.path(), &error))?,
+            port: PORT,
+            log: run.path().join(LOG),
+        };
+        let mut server = Self {
+            process: None,
+            run,
+            binaries,
+            user,
+            settings: request.settings.clone(),
+            address,
+        };
+        server.launch(&BTreeMap::new()).await?;
+        Ok(server)
+    }
+
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// sha256 of the archive the programs came from; None: a folder of the user's.
+    pub fn digest(&self) -> Option<String> {
+        match &self.binaries.origin {
+            Origin::Pinned { sha256 } => Some(format!("sha256:{sha256}")),
+            Origin::Folder => None,
+        }
+    }
+
+    pub fn storage(&self) -> String {
+        storage::of(&self.data())
+    }
+
+    pub fn log_tail(&self, lines: usize) -> String {
+        log_tail(&self.address.log, lines)
+    }
+
+    pub async fn restart(&mut self, settings: &BTreeMap<String, String>) -> Result<(), Failure> {
+        check_settings(settings)?;
+        self.shut_down(RESTART_STOP_LIMIT).await;
+        self.launch(settings).await
+    }
+
+    pub async fn stop(mut self) -> Result<(), Failure> {
+        self.shut_down(FINAL_STOP_LIMIT).await;
+        let folder = self.run.path().to_owned();
+        drop(self);
+        if folder.exists() {
+            return Err(Failure::internal(format!(
+                "cannot remove `{}` after the server has stopped",
+                folder.display()
+            )));
+        }
+        Ok(())
+    }
+
+    fn data(&self) -> PathBuf {
+        self.run.path().join(DATA)
+    }
+
+    async fn shut_down(&mut self, limit: Duration) {
+        let Some(mut process) = self.process.take() else {
+            return;
+        };
+        process.tell(Stop::Fast);
+        if !process.wait(limit).await {
+            process.tell(Stop::Immediate);
+            process.wait(Duration::from_secs(10)).await;
+        }
+        // Dropping it kills what is left.
+    }
+
+    /// Writes the settings and starts the server, and waits until it accepts connections.
+    async fn launch(&mut self, more_settings: &BTreeMap<String, String>) -> Result<(), Failure> {
+        let data = self.data();
+        let mut settings = self.settings.clone();
+        settings.extend(
+            more_settings
+                .iter()
+                .map(|(name, value)| (name.clone(), value.clone())),
+        );
+        let broken = |error: std::io::Error| Failure::io("write the settings in", &data, &error);
+        fs::write(data.join(SETTINGS), settings_file(&settings)).map_err(broken)?;
+        // What `ALTER SYSTEM` has set since would go before them.
+        fs::write(data.join("postgresql.auto.conf"), "").map_err(broken)?;
+
+        let log = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&self.address.log)
+            .map_err(|error| Failure::io("open", &self.address.log, &error))?;
+        let log_start = log.metadata().map_or(0, |metadata| metadata.len());
+        let copy = log.try_clone().map_err(broken)?;
+        let mut command = process::command(&self.binaries.program("postgres"), self.user.as_ref());
+        command
+            .arg("-D")
+            .arg(&data)
+            .arg("-k")
+            .arg(&self.address.socket_directory)
+            .args(["-p", &PORT.to_string(), "-c", "listen_addresses="])
+            .args(["-c", "unix_socket_permissions=0700"])
+            .stdout(copy)
+            .stderr(log);
+        let process = ServerProcess::start(command).map_err(|error| {
+            let program = self.binaries.program("postgres");
+            let message = format!("cannot start `{}`: {error}", program.display());
+            Failure::Engine(Diagnostic::error(message))
+        })?;
+        let result = self.until_ready(process, &data).await;
+        result.map_err(|why| self.start_failure(&why, log_start, &settings))
+    }
+
+    /// Keeps the process once its postmaster says that it is ready; else ends it and says why.
+    async fn until_ready(&mut self, mut process: ServerProcess, data: &Path) -> Result<(), String> {
+        let deadline = Instant::now() + START_LIMIT;
+        while !is_ready(data) {
+            if let Some(status) = process.ended() {
+                return Err(format!("it ended with {status}"));
+            }
+            if Instant::now() >= deadline {
+                return Err(format!("it was not ready within {START_LIMIT:?}"));
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        self.process = Some(process);
+        Ok(())
+    }
+
+    fn start_failure(
+        &self,
+        why: &str,
+        log_start: u64,
+        settings: &BTreeMap<String, String>,
+    ) -> Failure {
+        let bytes = fs::read(&self.address.log).unwrap_or_default();
+        let start = bytes.len().min(usize::try_from(log_start).unwrap_or(0));
+        let log = String::from_utf8_lossy(&bytes[start..]);
+        let complaints = setting_complaints(&log, settings);
+        if !complaints.is_empty() {
+            return Failure::Article(complaints);
+        }
+        if let Some(diagnostic) = libraries::explain(&self.binaries.folder.join("bin"), &log) {
+            return Failure::Engine(diagnostic);
+        }
+        let tail = log_tail(&self.address.log, 20);
+        Failure::Engine(
+            Diagnostic::error(format!("Postgres does not start: {why}"))
+                .note(format!("its log ends with:\n{tail}")),
+        )
+    }
+}
+
+/// The C library that the server runs on, which is this system's.
+pub(super) fn libc_version() -> String {
+    let mut command = std::process::Command::new("getconf");
+    command.arg("GNU_LIBC_VERSION");
+    match process::finish(&mut command) {
+        Ok(finished) if finished.success => finished.output.trim().to_owned(),
+        _ => format!("the C library of {}", std::env::consts::OS),
+    }
+}
+
+fn cache_failure(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Engine(
+        Diagnostic::error(format!(
+            "cannot use the cache `{}`: {error}",
+            path.display()
+        ))
+        .hint("name another folder with XDG_CACHE_HOME"),
+    )
+}
+
+fn check_settings(settings: &BTreeMap<String, String>) -> Result<(), Failure> {
+    let refused: Vec<_> = settings
+        .iter()
+        .filter_map(|(name, value)| trust::refuse_setting(name, value))
+        .collect();
+    if refused.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Article(refused))
+    }
+}
+
+/// Below the run folder where the path is short enough for a socket, else in a folder of its own.
+fn socket_directory(run: &RunDirectory, user: Option<&User>) -> std::io::Result<PathBuf> {
+    // sun_path with its final zero; macOS has 104 bytes, Linux 108.
+    const LIMIT: usize = 103;
+    let beside = run.path().join("socket");
+    let name_length = "/.s.PGSQL.5432.lock".len();
+    let directory = if beside.as_os_str().len() + name_length <= LIMIT {
+        fs::create_dir(&beside)?;
+        beside
+    } else {
+        run.directory_elsewhere()?
+    };
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o700))?;
+    if let Some(user) = user {
+        user.own(&directory)?;
+    }
+    Ok(directory)
+}
+
+/// The postmaster writes its state in the eighth line of its pid file, for pg_ctl.
+fn is_ready(data: &Path) -> bool {
+    fs::read_to_string(data.join("postmaster.pid")).is_ok_and(|text| {
+        text.lines()
+            .nth(7)
+            .is_some_and(|line| line.trim() == "ready")
+    })
+}
+
+/// Names are checked before; values are quoted as configuration files want it.
+fn settings_file(settings: &BTreeMap<String, String>) -> String {
+    let mut text = String::from("# Written by remeasure at every start.\n");
+    for (name, value) in settings {
+        let quoted = value
+            .replace('\\', "\\\\")
+            .replace('\'', "''")
+            .replace('\n', "\\n")
+            .replace('\r', "\\r");
+        text.push_str(&format!("{name} = '{quoted}'\n"));
+    }
+    text
+}
+
+/// What the server's log says against the article's settings.
+fn setting_complaints(log: &str, settings: &BTreeMap<String, String>) -> Vec<Diagnostic> {
+    const WORDS: [&str; 7] = [
+        "unrecognized configuration parameter",
+        "invalid value for parameter",
+        "is outside the valid range",
+        "requires a ",
+        "cannot be changed",
+        "must be ",
+        "could not access file",
+    ];
+    let mut complaints: Vec<Diagnostic> = Vec::new();
+    for line in log.lines() {
+        let said = ["LOG:  ", "FATAL:  ", "WARNING:  "]
+            .iter()
+            .find_map(|level| line.split_once(level).map(|(_, said)| said));
+        if let Some(said) = said {
+            let about = settings.keys().find(|name| mentions(said, name));
+            let library = said.starts_with("could not access file")
+                && settings.contains_key("shared_preload_libraries");
+            if (about.is_some() || library) && WORDS.iter().any(|word| said.contains(word)) {
+                // The file and line are the tool's, not the author's.
+                let message = said.split(" in file ").next().unwrap_or(said);
+                complaints.push(Diagnostic::error(format!("Postgres says: {message}")));
+            }
+        } else if let Some((_, hint)) = line.split_once("HINT:  ")
+            && let Some(last) = complaints.last_mut()
+            && last.hint.is_none()
+        {
+            last.hint = Some(hint.to_owned());
+        }
+    }
+    complaints
+}
+
+/// Whether a name stands in a line as a word of its own.
+fn mentions(line: &str, name: &str) -> bool {
+    line.to_ascii_lowercase()
+        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.'))
+        .any(|word| word == name.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs
+            .iter()
+            .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn values_are_quoted_as_configuration_files_want_it() {
+        let text = settings_file(&settings(&[
+            ("work_mem", "4MB"),
+            ("search_path", "a'b\\c\nfsync = off"),
+        ]));
+        assert_eq!(
+            text,
+            "# Written by remeasure at every start.\n\
+             search_path = 'a''b\\\\c\\nfsync = off'\nwork_mem = '4MB'\n"
+        );
+    }
+
+    #[test]
+    fn the_servers_complaints_about_settings_are_the_articles_mistakes() {
+        let log = "\
+2026-11-30 12:00:00.000 UTC [7] LOG:  unrecognized configuration parameter \"shared_bufers\" in file \"/x/remeasure.conf\" line 2\n\
+2026-11-30 12:00:00.000 UTC [7] LOG:  invalid value for parameter \"work_mem\": \"4 miles\"\n\
+2026-11-30 12:00:00.000 UTC [7] HINT:  Valid units for this parameter are \"B\", \"kB\".\n\
+2026-11-30 12:00:00.000 UTC [7] FATAL:  configuration file \"/x/postgresql.conf\" contains errors\n";
+        let given = settings(&[("shared_bufers", "1GB"), ("work_mem", "4 miles")]);
+        let complaints = setting_complaints(log, &given);
+        let messages: Vec<_> = complaints.iter().map(|c| c.message.as_str()).collect();
+        assert_eq!(
+            messages,
+            [
+                "Postgres says: unrecognized configuration parameter \"shared_bufers\"",
+                "Postgres says: invalid value for parameter \"work_mem\": \"4 miles\"",
+            ]
+        );
+        assert!(
+            complaints[1]
+                .hint
+                .as_deref()
+                .unwrap()
+                .starts_with("Valid units")
+        );
+        assert!(setting_complaints(log, &settings(&[("fsync", "off")])).is_empty());
+    }
+
+    #[test]
+    fn ready_is_what_the_postmaster_says() {
+        let data = tempfile::tempdir().unwrap();
+        let file = data.path().join("postmaster.pid");
+        assert!(!is_ready(data.path()));
+        for (state, ready) in [("starting", false), ("ready   ", true), ("stopping", false)] {
+            let text = format!("1\n/d\n2\n5432\n/s\n\n  3 4\n{state}\n");
+            fs::write(&file, text).unwrap();
+            assert_eq!(is_ready(data.path()), ready, "{state}");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The embedded engine's folder: binaries, initialised data directories, and a folder for each
+//! run, which goes away with the run even when the program is killed.
+//!
+//! ```text
+//! postgres/<version>-<hash>/   binaries; appears complete or not at all
+//! templates/<version>-<hash>/  an initialised data directory; likewise
+//! runs/<name>/                 one a running server, download or initdb; locked while in use
+//! ```
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Where the engine keeps its files when nothing else is said.
+pub fn default_directory() -> PathBuf {
+    let of_variable =
+        |name| std::env::var_os(name).filter(|value: &std::ffi::OsString| !value.is_empty());
+    // As root the server runs as another user, who may not enter root's home.
+    if super::user::is_root() {
+        return PathBuf::from("/var/cache/remeasure");
+    }
+    match (of_variable("XDG_CACHE_HOME"), of_variable("HOME")) {
+        (Some(cache), _) => PathBuf::from(cache).join("remeasure"),
+        (None, Some(home)) => PathBuf::from(home).join(".cache/remeasure"),
+        (None, None) => std::env::temp_dir().join("remeasure"),
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Cache {
+    root: PathBuf,
+}
+
+impl Cache {
+    /// Opens the cache, making its folders where they are missing, and clears away what dead runs
+    /// have left.
+    pub fn open(root: &Path) -> io::Result<Self> {
+        fs::create_dir_all(root)?;
+        let cache = Self {
+            root: fs::canonicalize(root)?,
+        };
+        for directory in [
+            cache.root.clone(),
+            cache.binaries(),
+            cache.templates(),
+            cache.runs(),
+        ] {
+            if !directory.is_dir() {
+                fs::create_dir_all(&directory)?;
+            }
+            // Another user may have to enter, whatever the umask says.
+            let mode = fs::metadata(&directory)?.permissions().mode();
+            if mode & 0o755 != 0o755 {
+                fs::set_permissions(&directory, fs::Permissions::from_mode(mode | 0o755))?;
+            }
+        }
+        cache.sweep()?;
+        Ok(cache)
+    }
+
+    /// A cache that is only looked at.
+    pub fn at(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+        }
+    }
+
+    pub fn binaries(&self) -> PathBuf {
+        self.root.join("postgres")
+    }
+
+    pub fn templates(&self) -> PathBuf {
+        self.root.join("templates")
+    }
+
+    fn runs(&self) -> PathBuf {
+        self.root.join("runs")
+    }
+
+    /// Held while run folders are made or swept, so that none is taken for dead before it is
+    /// locked.
+    fn lock(&self) -> io::Result<File> {
+        let lock = File::create(self.root.join("runs.lock"))?;
+        lock.lock()?;
+        Ok(lock)
+    }
+
+    /// A folder for one run, gone when it is dropped or, after a `kill -9`, at the next start.
+    pub fn run_directory(&self) -> io::Result<RunDirectory> {
+        let _making = self.lock()?;
+        let path = tempfile::Builder::new()
+            .prefix("run-")
+            .tempdir_in(self.runs())?
+            .keep();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+        let lock = File::create(path.join(LOCK))?;
+        lock.lock()?;
+        Ok(RunDirectory { path, _lock: lock })
+    }
+
+    /// Removes the folders of runs that no longer hold their lock, and ends a server that still
+    /// runs in one.
+    fn sweep(&self) -> io::Result<()> {
+        let _sweeping = self.lock()?;
+        for entry in fs::read_dir(self.runs())? {
+            let path = entry?.path();
+            let held = match File::open(path.join(LOCK)) {
+                Ok(lock) => lock.try_lock().is_err(),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+                // Another user's: not ours to judge.
+                Err(_) => true,
+            };
+            if !held {
+                super::process::end_stray(&path.join(DATA));
+                clear(&path);
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves a finished folder to where it is looked for. When another process was faster, its
+    /// folder stays: both hold the same.
+    pub fn publish(&self, finished: &Path, place: &Path) -> io::Result<()> {
+        // A place that is there is taken for complete, also after a power failure.
+        sync(finished)?;
+        match fs::rename(finished, place) {
+            Err(_) if place.is_dir() => Ok(()),
+            result => result,
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn sync(folder: &Path) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+    let folder = File::open(folder)?;
+    // SAFETY: the descriptor is open until the end of this function.
+    match unsafe { libc::syncfs(folder.as_raw_fd()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sync(_folder: &Path) -> io::Result<()> {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { libc::sync() };
+    Ok(())
+}
+
+const LOCK: &str = "lock";
+/// The server's data directory in a run folder.
+pub const DATA: &str = "data";
+/// Names a folder elsewhere that goes away with the run: a socket's, whose path must be short.
+const ELSEWHERE: &str = "elsewhere";
+const ELSEWHERE_PREFIX: &str = "remeasure-socket-";
+
+/// A locked folder below `runs`.
+#[derive(Debug)]
+pub struct RunDirectory {
+    path: PathBuf,
+    /// The system gives the lock up when the process ends, however it ends.
+    _lock: File,
+}
+
+impl RunDirectory {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A folder outside the cache, of which only the path's length matters.
+    pub fn directory_elsewhere(&self) -> io::Result<PathBuf> {
+        let path = tempfile::Builder::new()
+            .prefix(ELSEWHERE_PREFIX)
+            .tempdir_in("/tmp")?
+            .keep();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+        fs::write(
+            self.path.join(ELSEWHERE),
+            path.as_os_str().as_encoded_bytes(),
+        )?;
+        Ok(path)
+    }
+}
+
+impl Drop for RunDirectory {
+    fn drop(&mut self) {
+        clear(&self.path);
+    }
+}
+
+/// Removes a run folder, and the one it names elsewhere.
+fn clear(path: &Path) {
+    if let Ok(elsewhere) = fs::read_to_string(path.join(ELSEWHERE)) {
+        let elsewhere = Path::new(&elsewhere);
+        let ours = elsewhere.file_name().is_some_and(|name| {
+            name.as_encoded_bytes()
+                .starts_with(ELSEWHERE_PREFIX.as_bytes())
+        });
+        if ours {
+            let _ = fs::remove_dir_all(elsewhere);
+        }
+    }
+    // What cannot be removed now is tried again at the next start.
+    let _ = fs::remove_dir_all(path);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_folder_lives_as_long_as_its_lock() {
+        let root = tempfile::tempdir().unwrap();
+        let cache = Cache::open(root.path()).unwrap();
+        let live = cache.run_directory().unwrap();
+        fs::write(live.path().join("file"), "x").unwrap();
+        let elsewhere = live.directory_elsewhere().unwrap();
+
+        // What a killed process leaves: a folder whose lock nobody holds, and one without.
+        let dead = cache.runs().join("run-dead");
+        fs::create_dir_all(dead.join(DATA)).unwrap();
+        fs::write(dead.join(LOCK), "").unwrap();
+        let half_made = cache.runs().join("run-half");
+        fs::create_dir(&half_made).unwrap();
+
+        Cache::open(root.path()).unwrap();
+        assert!(live.path().join("file").exists());
+        assert!(elsewhere.exists());
+        assert!(!dead.exists());
+        assert!(!half_made.exists());
+
+        let path = live.path().to_owned();
+        drop(live);
+        assert!(!path.exists());
+        assert!(!elsewhere.exists());
+    }
+
+    #[test]
+    fn only_our_own_folder_elsewhere_is_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let precious = tempfile::tempdir().unwrap();
+        let cache = Cache::open(root.path()).unwrap();
+        let dead = cache.runs().join("run-dead");
+        fs::create_dir(&dead).unwrap();
+        fs::write(dead.join(ELSEWHERE), precious.path().to_str().unwrap()).unwrap();
+        Cache::open(root.path()).unwrap();
+        assert!(!dead.exists());
+        assert!(precious.path().exists());
+    }
+
+    #[test]
+    fn the_second_to_publish_keeps_what_the_first_has_put_there() {
+        let root = tempfile::tempdir().unwrap();
+        let cache = Cache::open(root.path()).unwrap();
+        let place = cache.binaries().join("16.15-abc");
+        for word in ["first", "second"] {
+            let made = root.path().join(word);
+            fs::create_dir(&made).unwrap();
+            fs::write(made.join("by"), word).unwrap();
+            cache.publish(&made, &place).unwrap();
+        }
+        assert_eq!(fs::read_to_string(place.join("by")).unwrap(), "first");
+    }
+}
