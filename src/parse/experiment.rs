@@ -180,7 +180,7 @@ fn tell_repeated(entries: &[Entry], problems: &Problems) {
 
 fn no_sql(fence: &Fence, what: &str, problems: &Problems) {
     problems.error(
-        fence.info,
+        fence.name,
         format!("{what} `{}` has no SQL", fence.id.value),
         "write it below the `--|` lines",
     );
@@ -239,7 +239,7 @@ fn phases(fence: &Fence, sections: &Sections, problems: &Problems) -> Phases {
         }
         if measured.is_none() && sections.complete && problems.count() == before {
             problems.error(
-                fence.info,
+                fence.name,
                 format!("experiment `{}` has no `measure` phase", fence.id.value),
                 "begin the SQL that is measured with `--| measure:`",
             );
@@ -616,7 +616,7 @@ fn instruments(
         Spanned::new(InstrumentChoice { name }, span)
     };
     let Some(node) = node else {
-        return vec![choice("time", fence.info), choice("wal", fence.info)];
+        return vec![choice("time", fence.name), choice("wal", fence.name)];
     };
     let mut chosen: Vec<Spanned<InstrumentChoice>> = Vec::new();
     let hint = "write `instruments: [time, wal]`";

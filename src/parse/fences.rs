@@ -34,8 +34,8 @@ const ROLES: [(&str, Role); 5] = [
 pub struct Fence {
     pub role: Role,
     pub id: Spanned<String>,
-    /// The opening line's info string.
-    pub info: Span,
+    /// Role and id in the opening line.
+    pub name: Span,
     pub span: Span,
     pub content: Extract,
 }
@@ -222,8 +222,8 @@ fn fence(raw: RawFence, text: &str, start: usize, problems: &Problems) -> Option
     tell_unclosed(text, &range, info, problems);
     Some(Fence {
         role,
+        name: Span::new(place(role_word).start, id.span.end),
         id,
-        info,
         content: content(&raw.pieces, text, start),
         span: range.into(),
     })

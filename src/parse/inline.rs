@@ -84,7 +84,7 @@ struct Reader<'a> {
     prose: Prose,
     /// Links and images that are not ended yet, the innermost last.
     open: Vec<OpenLink>,
-    /// All links, ascending by their start.
+    /// All links and images, ascending by their start.
     links: Vec<Range<usize>>,
     /// How many fill-ins stand in a text so far; they come in order.
     shown: usize,
@@ -102,8 +102,16 @@ struct OpenLink {
 
 impl Reader<'_> {
     fn event(&mut self, event: Event, range: Range<usize>) {
+        // The end of a link is nothing inside it, but it is inside the one around.
+        let ended = match event {
+            Event::End(TagEnd::Link | TagEnd::Image) => self.open.pop(),
+            _ => None,
+        };
         for open in &mut self.open {
             open.text_end = open.text_end.max(range.end.min(open.range.end));
+        }
+        if let Some(link) = ended {
+            return self.end(link);
         }
         match event {
             Event::Start(Tag::Link {
@@ -111,7 +119,6 @@ impl Reader<'_> {
                 dest_url,
                 ..
             }) => {
-                self.links.push(range.clone());
                 self.begin(range, link_type, &dest_url, false);
             }
             Event::Start(Tag::Image {
@@ -120,11 +127,6 @@ impl Reader<'_> {
                 ..
             }) => {
                 self.begin(range, link_type, &dest_url, true);
-            }
-            Event::End(TagEnd::Link | TagEnd::Image) => {
-                if let Some(link) = self.open.pop() {
-                    self.end(link);
-                }
             }
             Event::Text(text) => {
                 self.show_fill_ins(&range);
@@ -137,6 +139,7 @@ impl Reader<'_> {
     }
 
     fn begin(&mut self, range: Range<usize>, kind: LinkType, destination: &str, image: bool) {
+        self.links.push(range.clone());
         let opening = if image { 2 } else { 1 };
         self.open.push(OpenLink {
             text_end: (range.start + opening).min(range.end),

@@ -105,7 +105,6 @@ impl<'a> Names<'a> {
     fn add_claim(&mut self, name: &'a Spanned<String>) {
         let word = name.value.as_str();
         if let Some(&first) = self.claims.get(word) {
-            // Twice in one run of lines is told as a duplicate key.
             self.problems.duplicate(
                 name.span,
                 first,

@@ -24,7 +24,7 @@ pub fn claims(fence: &Fence, sections: &Sections, problems: &Problems) -> Claims
     }
     if sections.sections.is_empty() {
         problems.error(
-            fence.info,
+            fence.name,
             format!("`{}` holds no claim", fence.id.value),
             "write `--| name: {unit: B, kind: bounded}` and its query below",
         );
@@ -236,7 +236,7 @@ fn block_query(
 ) -> Option<Statement> {
     let what = format!("{role} `{}`", fence.id.value);
     let all: Vec<&Section> = sections.sections.iter().collect();
-    one_query(&all, &what, fence.info, problems)
+    one_query(&all, &what, fence.name, problems)
 }
 
 // ---- tables and charts ------------------------------------------------------------------------
@@ -385,7 +385,7 @@ fn tell_missing(fence: &Fence, entries: &[Entry], problems: &Problems) {
     for (key, hint) in wanted {
         if !entries.iter().any(|entry| entry.key.value == key) {
             let message = format!("chart `{}` has no `{key}`", fence.id.value);
-            problems.error(fence.info, message, hint);
+            problems.error(fence.name, message, hint);
         }
     }
 }

@@ -182,7 +182,7 @@ impl<'y> Builder<'_, 'y> {
                 loop {
                     match self.next()? {
                         (Event::MappingEnd, end) => {
-                            self.tell_duplicates(&entries);
+                            let entries = self.without_duplicates(entries);
                             return Ok(self.collection(Value::Mapping(entries), range, end));
                         }
                         (event, range) => entries.push(self.entry(event, range)?),
@@ -282,21 +282,26 @@ impl<'y> Builder<'_, 'y> {
         Ok(())
     }
 
-    fn tell_duplicates(&self, entries: &[Entry]) {
-        let mut first: HashMap<&str, Span> = HashMap::new();
-        for entry in entries {
-            let key = &entry.key;
-            if let Some(&earlier) = first.get(key.value.as_str()) {
+    /// Tells of every key that comes twice, and keeps the first.
+    fn without_duplicates(&self, entries: Vec<Entry>) -> Vec<Entry> {
+        let mut first: HashMap<String, Span> = HashMap::new();
+        entries
+            .into_iter()
+            .filter(|entry| {
+                let key = &entry.key;
+                let Some(&earlier) = first.get(&key.value) else {
+                    first.insert(key.value.clone(), key.span);
+                    return true;
+                };
                 self.problems.duplicate(
                     key.span,
                     earlier,
                     format!("duplicate key `{}`", key.value),
                     "keep one of the two",
                 );
-            } else {
-                first.insert(&key.value, key.span);
-            }
-        }
+                false
+            })
+            .collect()
     }
 
     fn wrong(
