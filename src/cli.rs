@@ -6,7 +6,7 @@ use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::engine::EngineChoice;
 use crate::exit_code::{Failure, Outcome, exit_code};
 use crate::plan::Force;
-use crate::report::{REPORTS, Report};
+use crate::report::{Color, Look, REPORTS, Report};
 use clap::{Args, Parser, Subcommand};
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -214,8 +214,14 @@ fn build_options(arguments: &Arguments, measuring: &Measuring) -> Result<BuildOp
         } else {
             Verbosity::Normal
         },
-        color: std::io::stdout().is_terminal() && no_color_unset(),
-        width: terminal_width(),
+        look: Look {
+            color: if std::io::stdout().is_terminal() && no_color_unset() {
+                Color::Ansi
+            } else {
+                Color::Plain
+            },
+            width: terminal_width(),
+        },
         reports,
     })
 }

@@ -22,13 +22,13 @@ use crate::quantity::Table;
 use crate::record::Record;
 use crate::record::store::write_atomically;
 use crate::render::{self, Filled, IndexEntry, OutputFile, Page};
-use crate::report;
+use crate::report::{self, Color, Judged, Look, Report};
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct BuildOptions {
     /// None: `full`.
     pub profile: Option<String>,
@@ -37,11 +37,10 @@ pub struct BuildOptions {
     /// Fetch nothing.
     pub offline: bool,
     pub verbosity: Verbosity,
-    /// For the table on standard output.
-    pub color: bool,
-    pub width: usize,
+    /// Of the table on standard output.
+    pub look: Look,
     /// Further reports, each with the file it goes to (`-`: standard output).
-    pub reports: Vec<(&'static report::Report, PathBuf)>,
+    pub reports: Vec<(&'static Report, PathBuf)>,
 }
 
 /// Builds the named articles, or all.
@@ -53,23 +52,54 @@ pub fn build(
     let pins = project.pins()?;
     let articles = project.articles(names, &pins)?;
     let runtime = runtime()?;
-    let mut outcome = Outcome::Holds;
+    let mut built = Vec::new();
     let mut problems = Vec::new();
     for article in &articles {
         match runtime.block_on(build_one(project, &pins, article, options)) {
-            Ok(Outcome::Holds) => {}
-            Ok(other) => outcome = other,
+            Ok(one) => built.push(one),
             // The others are still built; the exit code tells.
             Err(Failure::Article(mut found)) => problems.append(&mut found),
             Err(failure) => return Err(failure),
         }
     }
     write_index(project)?;
-    if problems.is_empty() {
-        Ok(outcome)
-    } else {
-        Err(Failure::Article(problems))
+    let judged: Vec<Judged<'_>> = built.iter().map(Built::judged).collect();
+    write_reports(&judged, options)?;
+    if !problems.is_empty() {
+        return Err(Failure::Article(problems));
     }
+    Ok(worst(built.iter().map(|one| one.outcome)))
+}
+
+/// One article that was measured and judged.
+pub struct Built<'a> {
+    pub article: &'a Article,
+    pub record: Record,
+    pub verdicts: Vec<Verdict>,
+    pub outcome: Outcome,
+}
+
+impl Built<'_> {
+    pub fn judged(&self) -> Judged<'_> {
+        Judged {
+            article: self.article,
+            record: &self.record,
+            verdicts: &self.verdicts,
+        }
+    }
+}
+
+/// A figure that does not hold outweighs a stale record.
+pub fn worst(outcomes: impl IntoIterator<Item = Outcome>) -> Outcome {
+    let mut worst = Outcome::Holds;
+    for outcome in outcomes {
+        worst = match (worst, outcome) {
+            (Outcome::DoesNotHold, _) | (_, Outcome::DoesNotHold) => Outcome::DoesNotHold,
+            (Outcome::RecordStale, _) | (_, Outcome::RecordStale) => Outcome::RecordStale,
+            (Outcome::Holds, Outcome::Holds) => Outcome::Holds,
+        };
+    }
+    worst
 }
 
 /// One thread: the server dies with the thread that started it.
@@ -80,12 +110,12 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .map_err(|error| Failure::internal(format!("cannot start the runtime: {error}")))
 }
 
-async fn build_one(
+async fn build_one<'a>(
     project: &Project,
     pins: &Pins,
-    article: &Article,
+    article: &'a Article,
     options: &BuildOptions,
-) -> Result<Outcome, Failure> {
+) -> Result<Built<'a>, Failure> {
     let context = Context::new(
         project,
         pins,
@@ -116,7 +146,14 @@ async fn build_one(
     let folder = project.out.join(&article.slug);
     write_files(&folder, &files)?;
     remember_entry(&context, &render::index_entry(&page, &filled))?;
-    tell(article, &verdicts, &folder, options)
+    let mut built = Built {
+        article,
+        record,
+        verdicts,
+        outcome: Outcome::Holds,
+    };
+    built.outcome = tell(&built.judged(), Some(&folder.join("index.html")), options);
+    Ok(built)
 }
 
 /// The record of this machine and profile: from what is stored, or measured now.
@@ -383,31 +420,31 @@ fn write_index(project: &Project) -> Result<(), Failure> {
     write_files(&project.out, &[file])
 }
 
-/// The table of claims, each failure at its place, and the reports that were asked for.
-fn tell(
-    article: &Article,
-    verdicts: &[Verdict],
-    folder: &Path,
-    options: &BuildOptions,
-) -> Result<Outcome, Failure> {
+/// The table of claims and the page's place on standard output, each figure that does not hold at
+/// its place in the article.
+pub fn tell(judged: &Judged<'_>, page: Option<&Path>, options: &BuildOptions) -> Outcome {
     if options.verbosity == Verbosity::Normal {
-        println!(
-            "{}",
-            report::terminal::table(verdicts, options.width, options.color)
-        );
-        println!("{}", folder.join("index.html").display());
+        let table = report::report("terminal").expect("the catalogue has the terminal");
+        println!("{}", (table.write)(&[*judged], options.look));
+        if let Some(page) = page {
+            println!("{}", page.display());
+        }
     }
-    write_reports(article, verdicts, options)?;
-    outcome(article, verdicts, options)
+    let mut outcome = Outcome::Holds;
+    for verdict in judged.verdicts {
+        if let Some(diagnostic) = judge::explain(judged.article, verdict) {
+            let color = options.look.color == Color::Ansi;
+            eprintln!("{}\n", diagnostic.render(color));
+            outcome = Outcome::DoesNotHold;
+        }
+    }
+    outcome
 }
 
-pub fn write_reports(
-    article: &Article,
-    verdicts: &[Verdict],
-    options: &BuildOptions,
-) -> Result<(), Failure> {
+/// The reports that were asked for, over all articles.
+pub fn write_reports(all: &[Judged<'_>], options: &BuildOptions) -> Result<(), Failure> {
     for (report, path) in &options.reports {
-        let text = (report.write)(article, verdicts);
+        let text = (report.write)(all, options.look);
         if path == Path::new("-") {
             print!("{text}");
         } else {
@@ -416,24 +453,4 @@ pub fn write_reports(
         }
     }
     Ok(())
-}
-
-/// Every figure that does not hold is told at its place.
-pub fn outcome(
-    article: &Article,
-    verdicts: &[Verdict],
-    options: &BuildOptions,
-) -> Result<Outcome, Failure> {
-    let broken: Vec<Diagnostic> = verdicts
-        .iter()
-        .filter_map(|verdict| judge::explain(article, verdict))
-        .collect();
-    for diagnostic in &broken {
-        eprintln!("{}\n", diagnostic.render(options.color));
-    }
-    Ok(if broken.is_empty() {
-        Outcome::Holds
-    } else {
-        Outcome::DoesNotHold
-    })
 }

@@ -1,20 +1,20 @@
 //! `check`: judges quotes and claims, writing nothing. Afresh it measures first; `--recorded` asks
 //! the accepted record alone and needs no Postgres.
 
-use super::build::{BuildOptions, measured_record, outcome, runtime, write_reports};
-use super::progress::Verbosity;
+use super::build::{BuildOptions, Built, measured_record, runtime, tell, worst, write_reports};
 use super::project::Project;
 use super::record::{Context, record_path};
 use crate::article::Article;
 use crate::diagnostic::Diagnostic;
+use crate::engine::pins::Pins;
 use crate::exit_code::{Failure, Outcome};
 use crate::judge;
 use crate::plan::{self, Force};
 use crate::record::Record;
 use crate::record::store::read_record;
-use crate::report;
+use crate::report::{Color, Judged};
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct CheckOptions {
     pub build: BuildOptions,
     /// Judge against the accepted record alone.
@@ -28,30 +28,49 @@ pub fn check(
 ) -> Result<Outcome, Failure> {
     let pins = project.pins()?;
     let articles = project.articles(names, &pins)?;
-    let mut result = Outcome::Holds;
+    let mut checked = Vec::new();
+    let mut outcomes = Vec::new();
     for article in &articles {
-        let found = if options.recorded {
+        let one = if options.recorded {
             recorded(article, options)?
         } else {
-            let build = &options.build;
-            let profile = build.profile.as_deref();
-            let context = Context::new(project, &pins, article, profile, &build.engine)?;
-            let mut afresh = build.clone();
-            if afresh.force == Force::Nothing {
-                afresh.force = Force::Everything;
-            }
-            let record = runtime()?.block_on(measured_record(&context, &afresh))?;
-            judged(article, &record, context.accepted.as_ref(), true, options)?
+            afresh(project, &pins, article, options)?
         };
-        if found != Outcome::Holds {
-            result = found;
+        match one {
+            Some(one) => {
+                outcomes.push(one.outcome);
+                checked.push(one);
+            }
+            None => outcomes.push(Outcome::RecordStale),
         }
     }
-    Ok(result)
+    let judged: Vec<Judged<'_>> = checked.iter().map(Built::judged).collect();
+    write_reports(&judged, &options.build)?;
+    Ok(worst(outcomes))
+}
+
+/// Measures everything again and judges it, beside the accepted record.
+fn afresh<'a>(
+    project: &Project,
+    pins: &Pins,
+    article: &'a Article,
+    options: &CheckOptions,
+) -> Result<Option<Built<'a>>, Failure> {
+    let mut build = options.build.clone();
+    let context = Context::new(project, pins, article, build.profile.as_deref(), &build.engine)?;
+    if build.force == Force::Nothing {
+        build.force = Force::Everything;
+    }
+    let record = runtime()?.block_on(measured_record(&context, &build))?;
+    Ok(Some(judged(article, record, context.accepted.as_ref(), true, options)))
 }
 
 /// Against the accepted record: it must be there, and of the article as it is now.
-fn recorded(article: &Article, options: &CheckOptions) -> Result<Outcome, Failure> {
+/// None where there is none.
+fn recorded<'a>(
+    article: &'a Article,
+    options: &CheckOptions,
+) -> Result<Option<Built<'a>>, Failure> {
     let path = record_path(article);
     let Some(record) = read_record(&path)? else {
         stale(
@@ -61,18 +80,19 @@ fn recorded(article: &Article, options: &CheckOptions) -> Result<Outcome, Failur
                 article.slug
             )),
         );
-        return Ok(Outcome::RecordStale);
+        return Ok(None);
     };
     let problems = staleness(article, &record)?;
     let stale_record = !problems.is_empty();
     for problem in problems {
         stale(options, problem);
     }
-    let judged = judged(article, &record, Some(&record), false, options)?;
-    Ok(match judged {
-        Outcome::Holds if stale_record => Outcome::RecordStale,
-        other => other,
-    })
+    let accepted = record.clone();
+    let mut checked = judged(article, record, Some(&accepted), false, options);
+    if stale_record {
+        checked.outcome = worst([checked.outcome, Outcome::RecordStale]);
+    }
+    Ok(Some(checked))
 }
 
 /// Where the record is not of the article as it is written now. The record's own server counts as
@@ -123,31 +143,28 @@ pub fn staleness(article: &Article, record: &Record) -> Result<Vec<Diagnostic>, 
 }
 
 fn stale(options: &CheckOptions, diagnostic: Diagnostic) {
-    eprintln!("{}\n", diagnostic.render(options.build.color));
+    eprintln!("{}\n", diagnostic.render(options.build.look.color == Color::Ansi));
 }
 
-fn judged(
-    article: &Article,
-    record: &Record,
+fn judged<'a>(
+    article: &'a Article,
+    record: Record,
     accepted: Option<&Record>,
     measured_here: bool,
     options: &CheckOptions,
-) -> Result<Outcome, Failure> {
-    let verdicts = judge::judge(
+) -> Built<'a> {
+    let context = judge::Context {
+        profile: &record.profile,
+        accepted,
+        measured_here,
+    };
+    let verdicts = judge::judge(article, &record, &context);
+    let mut built = Built {
         article,
         record,
-        &judge::Context {
-            profile: &record.profile,
-            accepted,
-            measured_here,
-        },
-    );
-    if options.build.verbosity == Verbosity::Normal {
-        println!(
-            "{}",
-            report::terminal::table(&verdicts, options.build.width, options.build.color)
-        );
-    }
-    write_reports(article, &verdicts, &options.build)?;
-    outcome(article, &verdicts, &options.build)
+        verdicts,
+        outcome: Outcome::Holds,
+    };
+    built.outcome = tell(&built.judged(), None, &options.build);
+    built
 }

@@ -18,7 +18,7 @@ pub fn doctor(project: &Project) -> Result<Outcome, Failure> {
         if let Some(hint) = &finding.hint {
             println!("     hint: {hint}");
         }
-        usable |= finding.ok && finding.engine;
+        usable |= finding.ok && finding.what.starts_with("engine");
     }
     if usable {
         Ok(Outcome::Holds)

@@ -28,7 +28,7 @@ pub fn list(project: &Project, catalogue: Catalogue) -> Result<Outcome, Failure>
         Catalogue::Functions => pairs(FUNCTIONS.iter().copied()),
         Catalogue::Charts => pairs(CHARTS.iter().map(|entry| (entry.name, entry.description))),
         Catalogue::Formats => pairs(FORMATS.iter().map(|entry| (entry.name, entry.description))),
-        Catalogue::Reports => pairs(REPORTS.iter().map(|entry| (entry.name, entry.description))),
+        Catalogue::Reports => pairs(REPORTS.iter().map(|entry| (entry.name, entry.about))),
         Catalogue::Versions => project.pins()?.versions().join("\n") + "\n",
         Catalogue::Notices => NOTICES.to_owned(),
     };

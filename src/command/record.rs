@@ -69,10 +69,10 @@ impl<'a> Context<'a> {
             server: ServerIdentity {
                 version: pin.version.clone(),
                 digest: identity.digest,
-                engine: identity.engine,
+                engine: identity.engine.to_owned(),
             },
             engine_reason: identity.reason,
-            host: environment::host(&environment::storage(&engine::default_cache())),
+            host: environment::host(&engine::storage(&engine::default_cache())),
             store: Store::new(&project.state(), &project.state_name(article)),
             accepted,
         })

@@ -11,7 +11,7 @@ pub(super) mod doctor;
 mod fetch;
 mod libraries;
 mod process;
-mod storage;
+pub(super) mod storage;
 mod template;
 mod user;
 
@@ -51,6 +51,28 @@ const FINAL_STOP_LIMIT: Duration = Duration::from_millis(500);
 
 const LOG: &str = "log";
 const PORT: u16 = 5432;
+
+/// sha256 of the archive that [`Embedded::start`] will run; None where a folder of the user's
+/// stands for it.
+pub fn pinned_digest(pin: &Pin) -> Result<Option<String>, Failure> {
+    if std::env::var_os(binaries::FOLDER_VARIABLE).is_some_and(|folder| !folder.is_empty()) {
+        return Ok(None);
+    }
+    let platform = platform();
+    match pin.archives.get(&platform) {
+        Some(archive) => Ok(Some(format!("sha256:{}", archive.archive))),
+        None => Err(Failure::Engine(
+            Diagnostic::error(format!(
+                "Postgres {} is not pinned for {platform}",
+                pin.version
+            ))
+            .hint(format!(
+                "set {} to a folder with its programs, or add an archive to pins.yaml",
+                binaries::FOLDER_VARIABLE
+            )),
+        )),
+    }
+}
 
 impl Embedded {
     pub async fn start(request: &StartRequest<'_>) -> Result<Self, Failure> {

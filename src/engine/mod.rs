@@ -71,22 +71,50 @@ enum Engine {
     Fake(FakeServer),
 }
 
+/// What a server will be, before one runs: results are reused by it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub engine: &'static str,
+    /// Why this engine.
+    pub reason: String,
+    /// sha256 of the archive; None: unpinned.
+    pub digest: Option<String>,
+}
+
+/// Decides on an engine and says why.
+pub fn identity(choice: &EngineChoice, pin: &Pin) -> Result<Identity, Failure> {
+    let embedded = |reason: &str| {
+        Ok(Identity {
+            engine: "embedded",
+            reason: reason.to_owned(),
+            digest: embedded::pinned_digest(pin)?,
+        })
+    };
+    match choice {
+        EngineChoice::Auto => embedded("docker is not supported by this build"),
+        EngineChoice::Embedded => embedded("asked for"),
+        EngineChoice::Fake(file) => Ok(Identity {
+            engine: "fake",
+            reason: format!("answers from {}", file.display()),
+            digest: None,
+        }),
+    }
+}
+
+/// Filesystem and device that data directories lie on, such as `ext4 on /dev/vda`.
+pub fn storage(cache: &Path) -> String {
+    embedded::storage::of(cache)
+}
+
 /// Starts a server of the pinned version. A [`Failure::Article`] is about a setting and has no
 /// place; the caller knows where the settings stand.
 pub async fn start(choice: &EngineChoice, request: &StartRequest<'_>) -> Result<Server, Failure> {
-    let (engine, reason) = match choice {
-        EngineChoice::Auto => (
-            embedded(request).await?,
-            "docker is not supported by this build".to_owned(),
-        ),
-        EngineChoice::Embedded => (embedded(request).await?, "asked for".to_owned()),
-        EngineChoice::Fake(file) => {
-            let server = FakeServer::read(file)?;
-            (
-                Engine::Fake(server),
-                format!("answers from {}", file.display()),
-            )
+    let reason = identity(choice, request.pin)?.reason;
+    let engine = match choice {
+        EngineChoice::Auto | EngineChoice::Embedded => {
+            Engine::Embedded(Box::new(Embedded::start(request).await?))
         }
+        EngineChoice::Fake(file) => Engine::Fake(FakeServer::read(file)?),
     };
     let version = match &engine {
         Engine::Fake(fake) => fake.version().unwrap_or(&request.pin.version).to_owned(),
@@ -98,10 +126,6 @@ pub async fn start(choice: &EngineChoice, request: &StartRequest<'_>) -> Result<
         reason,
         extensions: Mutex::default(),
     })
-}
-
-async fn embedded(request: &StartRequest<'_>) -> Result<Engine, Failure> {
-    Ok(Engine::Embedded(Box::new(Embedded::start(request).await?)))
 }
 
 impl EngineChoice {

@@ -4,7 +4,6 @@
 use crate::record::{HostEnvironment, ToolEnvironment};
 use sha2::{Digest, Sha256};
 use std::fs;
-use std::path::Path;
 
 /// This machine. `storage` says what the data directory lies on.
 pub fn host(storage: &str) -> HostEnvironment {
@@ -44,28 +43,6 @@ pub fn sha256(part: &impl serde::Serialize) -> String {
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect()
-}
-
-/// Filesystem and device below `path`, such as `ext4 on /dev/vda`: the mount point that is the
-/// longest prefix of it.
-pub fn storage(path: &Path) -> String {
-    let existing = path.ancestors().find(|folder| folder.exists());
-    let path = existing
-        .and_then(|folder| fs::canonicalize(folder).ok())
-        .unwrap_or_else(|| path.to_owned());
-    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
-    mounts
-        .lines()
-        .filter_map(|line| {
-            let mut fields = line.split(' ');
-            let (device, point, filesystem) = (fields.next()?, fields.next()?, fields.next()?);
-            // Blanks stand as octal escapes.
-            let point = point.replace("\\040", " ");
-            path.starts_with(&point)
-                .then(|| (point.len(), format!("{filesystem} on {device}")))
-        })
-        .max_by_key(|(length, _)| *length)
-        .map_or_else(|| "unknown".to_owned(), |(_, storage)| storage)
 }
 
 fn read(path: &str) -> Option<String> {

@@ -32,8 +32,8 @@ pub async fn apply(
     }
     let mut wanted = BTreeMap::new();
     for (name, value) in &experiment.settings {
-        let text = expand_text(&value.value, variables).map_err(|message| {
-            Failure::article(Diagnostic::error(message).at(&article.source, value.span))
+        let text = expand_text(&value.value, variables).map_err(|diagnostic| {
+            Failure::article(diagnostic.at(&article.source, value.span))
         })?;
         wanted.insert(name.clone(), text);
     }
