@@ -41,7 +41,11 @@ pub enum Subject {
 pub enum Outcome {
     Holds,
     /// How far off, for people: `0.62 B/row above 75.5 to 76.5`.
-    DoesNotHold { difference: String },
+    DoesNotHold {
+        difference: String,
+    },
     /// Not judged, and why: another profile, or a noisy claim on another machine.
-    Skipped { reason: String },
+    Skipped {
+        reason: String,
+    },
 }

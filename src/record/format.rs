@@ -214,14 +214,15 @@ impl TableJson {
             .iter()
             .map(|row| {
                 if row.len() != self.columns.len() {
-                    return Err(E::custom("a row has not as many cells as there are columns"));
+                    return Err(E::custom(
+                        "a row has not as many cells as there are columns",
+                    ));
                 }
                 row.iter()
                     .zip(&self.columns)
                     .map(|(cell, column)| {
-                        value_from_json(cell, &column.type_name).ok_or_else(|| {
-                            E::custom("a cell is a string, a boolean or null")
-                        })
+                        value_from_json(cell, &column.type_name)
+                            .ok_or_else(|| E::custom("a cell is a string, a boolean or null"))
                     })
                     .collect()
             })
