@@ -11,7 +11,6 @@ use super::record::{Context, StoredAnalysis, measurements};
 use crate::analyse;
 use crate::article::Article;
 use crate::chart::{self, Chart};
-use crate::diagnostic::Diagnostic;
 use crate::engine::pins::Pins;
 use crate::engine::{self, EngineChoice, Server, StartRequest};
 use crate::exit_code::{Failure, Outcome};
@@ -175,10 +174,9 @@ pub async fn measured_record(
     let bar = announce(context, &planned, options);
     let result = on_server(context, &planned, options, &bar).await;
     bar.finish();
-    let server = result?;
+    result?;
     let planned = context.plan(&Force::Nothing);
     drop(lock);
-    drop(server);
     context.stored_record(&planned).ok_or_else(|| {
         Failure::internal("what was measured is not what was planned: a result is missing")
     })

@@ -89,15 +89,18 @@ impl<'a> Context<'a> {
         )
     }
 
-    /// Results waiting in the store, and those of the accepted record.
+    /// Those of the accepted record, and results waiting in the store.
     pub fn stored(&self, experiment: &Experiment) -> Vec<StoredExperiment> {
-        let mut results = self.store.results(&experiment.id.value);
-        if let Some(record) = &self.accepted
-            && let Some(accepted) = record.experiments.get(&experiment.id.value)
-        {
-            results.extend(StoredExperiment::from_record(accepted, &experiment.cells));
-        }
-        results
+        let accepted = self
+            .accepted
+            .as_ref()
+            .and_then(|record| record.experiments.get(&experiment.id.value))
+            .and_then(|accepted| StoredExperiment::from_record(accepted, &experiment.cells));
+        // Of two results of the same inputs the later one counts: the store's.
+        accepted
+            .into_iter()
+            .chain(self.store.results(&experiment.id.value))
+            .collect()
     }
 
     /// The whole record, where everything it needs is stored and analysed already.

@@ -15,6 +15,7 @@ pub(super) mod storage;
 mod template;
 mod user;
 
+use super::pins::{Pin, platform};
 use super::StartRequest;
 use super::session::{Address, log_tail};
 use super::trust;

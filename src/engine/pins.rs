@@ -76,7 +76,7 @@ impl Pins {
         Self::parse(&Source::new(name, path, text))
     }
 
-    fn parse(source: &Arc<Source>) -> Result<Self, Vec<Diagnostic>> {
+    pub fn parse(source: &Arc<Source>) -> Result<Self, Vec<Diagnostic>> {
         let options = serde_yaml::options! {
             strict_booleans: true,
             with_snippet: false,

@@ -1,0 +1,63 @@
+//! Runs ECharts: an option as JSON becomes SVG. Every drawing has a JavaScript runtime of its own,
+//! because ECharts counts its ids on from one drawing to the next: so the same option always comes
+//! to the same bytes. What the script may use of memory, stack and time is limited; time is counted
+//! in steps, not seconds, so that a slow machine draws what a fast one does.
+
+use rquickjs::context::EvalOptions;
+use rquickjs::{CatchResultExt, Context, Ctx, Function, Module, Runtime};
+
+static ECHARTS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/echarts.bytecode"));
+const ENVIRONMENT: &str = include_str!("environment.js");
+const DRAW: &str = include_str!("draw.js");
+
+const MEMORY_LIMIT: usize = 256 << 20;
+/// Well below the 2 MiB that a thread has.
+const STACK_LIMIT: usize = 768 << 10;
+/// QuickJS asks once in 10,000 jumps and calls. A chart of ten thousand points takes some
+/// hundreds of these; this many are a few seconds.
+const STEP_LIMIT: u32 = 20_000;
+
+/// Draws one request, `{width, height, option, author}` as draw.js takes it. The error is
+/// JavaScript's.
+pub fn svg(request: &str) -> Result<String, String> {
+    let runtime = Runtime::new().map_err(|error| error.to_string())?;
+    runtime.set_memory_limit(MEMORY_LIMIT);
+    runtime.set_max_stack_size(STACK_LIMIT);
+    let mut steps = 0;
+    runtime.set_interrupt_handler(Some(Box::new(move || {
+        steps += 1;
+        steps > STEP_LIMIT
+    })));
+    let context = Context::full(&runtime).map_err(|error| error.to_string())?;
+    context.with(|js| {
+        run(&js, request)
+            .catch(&js)
+            .map_err(|error| one_line(&error.to_string()))
+    })
+}
+
+fn run<'js>(js: &Ctx<'js>, request: &str) -> rquickjs::Result<String> {
+    let sloppy = || {
+        let mut options = EvalOptions::default();
+        options.strict = false;
+        options
+    };
+    js.eval_with_options::<(), _>(ENVIRONMENT, sloppy())?;
+    load(js)?;
+    js.eval_with_options::<(), _>(DRAW, sloppy())?;
+    let draw: Function = js.globals().get("draw")?;
+    draw.call((request,))
+}
+
+fn load(js: &Ctx<'_>) -> rquickjs::Result<()> {
+    // SAFETY: the bytes were written by this very version of QuickJS in this package's build
+    // script, and are part of the binary.
+    let module = unsafe { Module::load(js.clone(), ECHARTS) }?;
+    module.eval()?.1.finish::<()>()
+}
+
+/// The message without the stack, which would speak of lines of ours.
+fn one_line(error: &str) -> String {
+    let line = error.lines().find(|line| !line.trim().is_empty());
+    line.unwrap_or("unknown error").trim().to_owned()
+}

@@ -1,0 +1,51 @@
+//! Points joined in the order of the rows, one line a series.
+
+use super::axes::{self, Slot, Start};
+use super::plot::{Meaning, Plot};
+use super::{Chart, ChartType};
+use crate::diagnostic::Diagnostic;
+use crate::source::Source;
+use charming::element::Symbol;
+use charming::series::Line;
+use std::sync::Arc;
+
+pub const LINE: ChartType = ChartType {
+    name: "line",
+    description: "points joined in the order of the rows, a line for each series",
+    build,
+};
+
+/// Lines differ in their marks too, for those who do not see their colours.
+pub const SYMBOLS: [Symbol; 4] = [
+    Symbol::Circle,
+    Symbol::Rect,
+    Symbol::Triangle,
+    Symbol::Diamond,
+];
+/// Above this, marks only thicken the line.
+const MARKED_POINTS: usize = 60;
+
+fn build(chart: &Chart, source: &Arc<Source>) -> Result<charming::Chart, Diagnostic> {
+    let plot = Plot::read(chart, source, Meaning::Continuous)?;
+    let mut drawing = axes::chart(chart, &plot, Start::NearData);
+    for (index, series) in plot.series.iter().enumerate() {
+        drawing = drawing.series(
+            Line::new()
+                .name(&series.name)
+                .symbol(SYMBOLS[index % SYMBOLS.len()].clone())
+                .show_symbol(series.points.len() <= MARKED_POINTS)
+                .data(axes::data(&series.points)),
+        );
+    }
+    if plot.has_errors {
+        let slot = Slot {
+            index: 0,
+            of: 0,
+            printed: false,
+        };
+        for series in &plot.series {
+            drawing = drawing.series(axes::error_bars(&series.name, &series.points, slot));
+        }
+    }
+    Ok(drawing)
+}
