@@ -1,18 +1,18 @@
-//! `fixture` and `experiment` blocks: options, the matrix, and the phases with their SQL.
+//! `fixture` and `experiment` blocks: their options, and the phases with their SQL.
 
 use super::Known;
 use super::directives::{Section, Sections};
 use super::fences::Fence;
-use super::front_matter::{percent, settings};
-use super::problems::{Problems, listed};
-use super::read::{Fields, decimal, not_supported_yet};
+use super::front_matter::settings;
+use super::matrix::cells;
+use super::problems::Problems;
+use super::protocol::{instruments, runs, sqlstate, timeout};
+use super::read::{Fields, not_supported_yet};
 use super::sql;
-use super::yaml::{Entry, Node, Value};
+use super::yaml::{Entry, Value};
 use crate::article::{
-    Cells, Collect, CollectSession, Connect, Experiment, Fixture, Fresh, InstrumentChoice, Order,
-    Phase, Runs, Scalar, Script,
+    Collect, CollectSession, Connect, Experiment, Fixture, Fresh, Order, Phase, Runs, Script,
 };
-use crate::diagnostic::did_you_mean;
 use crate::source::{Extract, Span, Spanned};
 use indexmap::IndexMap;
 use std::time::Duration;
@@ -21,11 +21,9 @@ const PHASES: [&str; 6] = [
     "setup", "warmup", "measure", "collect", "sample", "teardown",
 ];
 
-/// More combinations than this are taken for a mistake.
-const MAX_CELLS: usize = 10_000;
-
 pub fn fixture(fence: &Fence, sections: &Sections, problems: &Problems) -> Fixture {
-    let entries = merged(sections, |_| true);
+    let before = problems.count();
+    let entries = merged(sections, |_| true, problems);
     let mut fields = Fields::new(problems, "a fixture", &entries);
     let from = fields
         .take("from")
@@ -37,7 +35,8 @@ pub fn fixture(fence: &Fence, sections: &Sections, problems: &Problems) -> Fixtu
             .statements
             .extend(split(&section.sql, problems).statements);
     }
-    if script.statements.is_empty() && sections.complete && from.is_none() {
+    let nothing = script.statements.is_empty() && from.is_none();
+    if nothing && sections.complete && problems.count() == before {
         no_sql(fence, "fixture", problems);
     }
     Fixture {
@@ -54,8 +53,7 @@ pub fn experiment(
     problems: &Problems,
 ) -> Experiment {
     let phases = phases(fence, sections, problems);
-    let entries = merged(sections, |entry| phase_name(entry).is_none());
-    tell_repeated(&entries, problems);
+    let entries = merged(sections, |entry| phase_name(entry).is_none(), problems);
     let mut fields = Fields::new(problems, "an experiment", &entries);
     let cells = cells(&mut fields, problems);
     let experiment = Experiment {
@@ -151,12 +149,18 @@ fn tell_adaptive_without_time(experiment: &Experiment, problems: &Problems) {
 }
 
 /// All entries of a block's runs that are `wanted`, in order.
-fn merged(sections: &Sections, wanted: impl Fn(&Entry) -> bool) -> Vec<Entry> {
+pub fn merged(
+    sections: &Sections,
+    wanted: impl Fn(&Entry) -> bool,
+    problems: &Problems,
+) -> Vec<Entry> {
     let all = sections
         .sections
         .iter()
         .flat_map(|section| &section.entries);
-    all.filter(|entry| wanted(entry)).cloned().collect()
+    let entries: Vec<Entry> = all.filter(|entry| wanted(entry)).cloned().collect();
+    tell_repeated(&entries, problems);
+    entries
 }
 
 /// YAML tells of a key that comes twice in one run of lines; this, of one in two runs.
@@ -377,347 +381,4 @@ fn phase_options(
     fields.refuse("background", "`background:`");
     fields.finish(&[]);
     (as_name, session)
-}
-
-// ---- options ----------------------------------------------------------------------------------
-
-/// `matrix:` or `cases:`, as cells; the last column of a matrix changes fastest.
-fn cells(fields: &mut Fields, problems: &Problems) -> Cells {
-    let matrix = fields.take_entry("matrix");
-    let cases = fields.take_entry("cases");
-    match (matrix, cases) {
-        (None, None) => Cells::single(),
-        (Some(matrix), Some(cases)) => {
-            problems.duplicate(
-                cases.key.span,
-                matrix.key.span,
-                "`matrix` and `cases` in one experiment".to_owned(),
-                "`cases` lists what `matrix` combines: keep one of the two",
-            );
-            Cells::single()
-        }
-        (Some(matrix), None) => matrix_cells(&matrix.value, problems),
-        (None, Some(cases)) => case_cells(&cases.value, problems),
-    }
-}
-
-fn matrix_cells(node: &Node, problems: &Problems) -> Cells {
-    let hint = "write `{indexes: [0, 1, 2]}`";
-    let entries = problems.entries(node, hint).unwrap_or_default();
-    let mut cells = Cells {
-        span: Some(node.span),
-        ..Cells::single()
-    };
-    for entry in entries {
-        check_column(&entry.key, problems);
-        let items = problems.items(&entry.value, hint).unwrap_or_default();
-        if items.is_empty() && matches!(entry.value.value, Value::Sequence(_)) {
-            problems.error(
-                entry.value.span,
-                format!(
-                    "`{}` has no value, so there is nothing to run",
-                    entry.key.value
-                ),
-                hint,
-            );
-        }
-        let mut values = distinct(items, problems);
-        if values.is_empty() {
-            // Told above; the column is known all the same.
-            values.push(Scalar::Text(String::new()));
-        }
-        if cells.rows.len().saturating_mul(values.len()) > MAX_CELLS {
-            problems.error(
-                node.span,
-                format!("the matrix has more than {MAX_CELLS} cells"),
-                "list the ones that matter with `cases:`",
-            );
-            return cells;
-        }
-        cells.columns.push(entry.key.value.clone());
-        cells.rows = cells
-            .rows
-            .iter()
-            .flat_map(|row| {
-                values.iter().map(move |value| {
-                    let mut row = row.clone();
-                    row.push(value.clone());
-                    row
-                })
-            })
-            .collect();
-    }
-    cells
-}
-
-fn distinct(items: &[Node], problems: &Problems) -> Vec<Scalar> {
-    let mut values: Vec<Scalar> = Vec::new();
-    for item in items {
-        let Some(value) = problems.scalar(item) else {
-            continue;
-        };
-        if values.contains(&value) {
-            problems.error(
-                item.span,
-                format!("`{value}` comes twice"),
-                "every value makes a cell of its own; `runs:` repeats one",
-            );
-        } else {
-            values.push(value);
-        }
-    }
-    values
-}
-
-fn case_cells(node: &Node, problems: &Problems) -> Cells {
-    let hint = "write `cases: [{a: 1, b: 2}, {a: 3, b: 4}]`";
-    let mut cells = Cells {
-        span: Some(node.span),
-        columns: Vec::new(),
-        rows: Vec::new(),
-    };
-    for (index, item) in problems
-        .items(node, hint)
-        .unwrap_or_default()
-        .iter()
-        .enumerate()
-    {
-        let entries = problems.entries(item, hint).unwrap_or_default();
-        if index == 0 {
-            for entry in entries {
-                check_column(&entry.key, problems);
-                cells.columns.push(entry.key.value.clone());
-            }
-        }
-        let same = entries.len() == cells.columns.len()
-            && entries
-                .iter()
-                .all(|entry| cells.columns.contains(&entry.key.value));
-        if !same {
-            problems.error(
-                item.span,
-                format!("every case names {}", listed(&cells.columns)),
-                "give all of them the same names",
-            );
-            continue;
-        }
-        let row: Vec<Option<Scalar>> = cells
-            .columns
-            .iter()
-            .filter_map(|column| entries.iter().find(|entry| entry.key.value == *column))
-            .map(|entry| problems.scalar(&entry.value))
-            .collect();
-        if let Some(row) = row.into_iter().collect::<Option<Vec<_>>>() {
-            if cells.rows.contains(&row) {
-                problems.error(item.span, "this case comes twice", "`runs:` repeats one");
-            }
-            cells.rows.push(row);
-        }
-    }
-    if cells.rows.is_empty() {
-        if matches!(&node.value, Value::Sequence(items) if items.is_empty()) {
-            problems.error(
-                node.span,
-                "there is no case, so there is nothing to run",
-                hint,
-            );
-        }
-    }
-    cells
-}
-
-/// A matrix column stands in `measured.<experiment>` beside columns that are always there.
-fn check_column(name: &Spanned<String>, problems: &Problems) {
-    if matches!(name.value.as_str(), "run" | "rows") {
-        problems.error(
-            name.span,
-            format!(
-                "`{}` is a column of every measured table already",
-                name.value
-            ),
-            "give the matrix column another name",
-        );
-    } else {
-        problems.is_name(name);
-    }
-}
-
-/// `8`, or `{min: 3, max: 12, until: 2%}`.
-pub fn runs(node: &Node, problems: &Problems) -> Option<Runs> {
-    let hint = "write a number, or `{min: 3, max: 12, until: 2%}`";
-    if matches!(node.value, Value::Scalar(_)) {
-        return problems.count_of(node, 1).map(Runs::Fixed);
-    }
-    let entries = problems.entries(node, hint)?;
-    let mut fields = Fields::new(problems, "`runs`", entries);
-    let before = problems.count();
-    let min = fields
-        .take("min")
-        .and_then(|node| problems.count_of(node, 2));
-    let max = fields
-        .take("max")
-        .and_then(|node| problems.count_of(node, 2));
-    let until = fields.take("until").and_then(|node| {
-        let text = problems.text(node)?;
-        let share =
-            percent(&text).filter(|share| share.sign() == bigdecimal::num_bigint::Sign::Plus);
-        if share.is_none() {
-            problems.error(
-                node.span,
-                format!("expected a percentage, found `{text}`"),
-                "write it as `2%`",
-            );
-        }
-        share
-    });
-    fields.finish(&[]);
-    match (min, max, until) {
-        (Some(min), Some(max), Some(_)) if min > max => {
-            problems.error(
-                node.span,
-                format!("`min` is above `max`: {min} and {max}"),
-                "exchange the two",
-            );
-            None
-        }
-        (Some(min), Some(max), Some(until)) => Some(Runs::Adaptive { min, max, until }),
-        _ => {
-            if problems.count() == before {
-                problems.error(node.span, "`runs` needs `min`, `max` and `until`", hint);
-            }
-            None
-        }
-    }
-}
-
-/// The instruments the format knows, whether or not this version has them.
-const FORMAT_INSTRUMENTS: [&str; 11] = [
-    "time",
-    "wal",
-    "explain",
-    "hot",
-    "tuples",
-    "locks",
-    "io",
-    "buffers",
-    "temp",
-    "statements",
-    "cpu",
-];
-
-fn instruments(
-    node: Option<&Node>,
-    fence: &Fence,
-    known: &Known,
-    problems: &Problems,
-) -> Vec<Spanned<InstrumentChoice>> {
-    let choice = |name: &str, span: Span| {
-        let name = name.to_owned();
-        Spanned::new(InstrumentChoice { name }, span)
-    };
-    let Some(node) = node else {
-        return vec![choice("time", fence.name), choice("wal", fence.name)];
-    };
-    let mut chosen: Vec<Spanned<InstrumentChoice>> = Vec::new();
-    let hint = "write `instruments: [time, wal]`";
-    for item in problems.items(node, hint).unwrap_or_default() {
-        let Some(name) = instrument_name(item, problems) else {
-            continue;
-        };
-        let earlier = chosen.iter().find(|choice| choice.value.name == name.value);
-        if let Some(earlier) = earlier {
-            problems.duplicate(
-                name.span,
-                earlier.span,
-                format!("instrument `{}` comes twice", name.value),
-                "name it once",
-            );
-        } else if known.instruments.contains(&name.value.as_str()) {
-            chosen.push(choice(&name.value, name.span));
-        } else if FORMAT_INSTRUMENTS.contains(&name.value.as_str()) {
-            not_supported_yet(problems, name.span, &format!("instrument `{}`", name.value));
-        } else {
-            let hint = did_you_mean(&name.value, known.instruments.iter().copied())
-                .unwrap_or_else(|| format!("there are {}", listed(known.instruments)));
-            problems.error(
-                name.span,
-                format!("unknown instrument `{}`", name.value),
-                hint,
-            );
-        }
-    }
-    chosen
-}
-
-/// `time`, or `{time: {}}`; options are for a later version.
-fn instrument_name(item: &Node, problems: &Problems) -> Option<Spanned<String>> {
-    let Value::Mapping(entries) = &item.value else {
-        return problems.spanned_text(item);
-    };
-    let [entry] = entries.as_slice() else {
-        problems.error(
-            item.span,
-            "one instrument an item",
-            "write `[time, {explain: {…}}]`",
-        );
-        return None;
-    };
-    let empty = entry.value.is_null()
-        || matches!(&entry.value.value, Value::Mapping(options) if options.is_empty());
-    if !empty {
-        let what = format!("an option of instrument `{}`", entry.key.value);
-        not_supported_yet(problems, entry.value.span, &what);
-    }
-    Some(entry.key.clone())
-}
-
-/// A time with its unit, as Postgres's settings take it.
-fn timeout(node: &Node, problems: &Problems) -> Option<Duration> {
-    let text = problems.text(node)?;
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let milliseconds = match &text[digits.len()..] {
-        "ms" => Some(1),
-        "s" => Some(1_000),
-        "min" => Some(60_000),
-        "h" => Some(3_600_000),
-        "d" => Some(86_400_000),
-        _ => None,
-    };
-    let total = milliseconds
-        .zip(decimal(digits.trim_end()))
-        .and_then(|(unit, number)| {
-            let total = (number * bigdecimal::BigDecimal::from(unit))
-                .with_scale(0)
-                .to_string();
-            total.parse::<u64>().ok()
-        });
-    match total {
-        Some(total) if total > 0 => Some(Duration::from_millis(total)),
-        _ => {
-            problems.error(
-                node.span,
-                format!("expected a time above zero with its unit, found `{text}`"),
-                "write it as `500ms`, `30s`, `10min` or `1h`",
-            );
-            None
-        }
-    }
-}
-
-fn sqlstate(node: &Node, problems: &Problems) -> Option<Spanned<String>> {
-    let state = problems.spanned_text(node)?;
-    let valid = state.value.len() == 5
-        && state
-            .value
-            .chars()
-            .all(|c| c.is_ascii_digit() || c.is_ascii_uppercase());
-    if valid {
-        return Some(state);
-    }
-    problems.error(
-        state.span,
-        format!("`{}` is not an SQLSTATE", state.value),
-        "it has five digits or capital letters, such as `23505` for a unique violation",
-    );
-    None
 }

@@ -1,8 +1,8 @@
 //! The YAML at the top of an article.
 
 use super::Known;
-use super::experiment::runs;
 use super::problems::{Problems, listed};
+use super::protocol::runs;
 use super::read::{Fields, decimal};
 use super::yaml::{self, Node};
 use crate::article::{
@@ -296,7 +296,7 @@ fn size(node: &Node, problems: &Problems) -> Option<String> {
 
 fn seed(node: &Node, problems: &Problems) -> Option<BigDecimal> {
     let seed = problems.number(node)?;
-    if seed < BigDecimal::from(-1) || seed > BigDecimal::from(1) {
+    if seed < -1 || seed > 1 {
         problems.error(
             node.span,
             format!(

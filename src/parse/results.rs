@@ -2,7 +2,7 @@
 
 use super::Known;
 use super::directives::{Section, Sections};
-use super::experiment::split;
+use super::experiment::{merged, split};
 use super::fences::Fence;
 use super::front_matter::{bytes, percent};
 use super::problems::{Problems, listed};
@@ -220,14 +220,6 @@ fn one_query(
     Some(query)
 }
 
-fn all_entries(sections: &Sections) -> Vec<Entry> {
-    let entries = sections
-        .sections
-        .iter()
-        .flat_map(|section| &section.entries);
-    entries.cloned().collect()
-}
-
 fn block_query(
     fence: &Fence,
     sections: &Sections,
@@ -242,7 +234,7 @@ fn block_query(
 // ---- tables and charts ------------------------------------------------------------------------
 
 pub fn table(fence: &Fence, sections: &Sections, problems: &Problems) -> Option<TableBlock> {
-    let entries = all_entries(sections);
+    let entries = merged(sections, |_| true, problems);
     let mut fields = Fields::new(problems, "a table", &entries);
     let caption = fields
         .take("caption")
@@ -288,7 +280,7 @@ pub fn chart(
     known: &Known,
     problems: &Problems,
 ) -> Option<ChartBlock> {
-    let entries = all_entries(sections);
+    let entries = merged(sections, |_| true, problems);
     let mut fields = Fields::new(problems, "a chart", &entries);
     let chart_type = fields
         .take("type")
