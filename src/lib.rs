@@ -20,6 +20,7 @@ pub mod analyse;
 pub mod chart;
 pub mod engine;
 pub mod judge;
+pub mod lint;
 pub mod measure;
 pub mod parse;
 pub mod plan;

@@ -57,7 +57,7 @@ fn asked(bench: &Bench, scale: &Scale) -> Option<(String, Outcome)> {
 fn within_limits(bench: &Bench, scale: &Scale, value: &BigDecimal) -> Option<(String, Outcome)> {
     let tolerance = &bench.claim.tolerance.as_ref()?.value;
     let bounds = Bounds::of_limits(tolerance, scale)?;
-    let off = bounds.difference(&scale.from_claim(value), scale);
+    let off = bounds.difference(&scale.claim_to_common(value), scale);
     Some((tolerance_text(tolerance, bench.unit.as_ref()), outcome(off)))
 }
 

@@ -122,6 +122,9 @@ fn signs_groups_and_surroundings_of_a_numeral_are_read() {
         ("the 8th index adds 13%", "13", "%", "", Binary, ""),
         ("k1 to k8: 76 bytes", "76", "B", "", Binary, ""),
         ("a 40-byte row", "40", "B", "", Binary, ""),
+        ("约76字节", "76", "B", "", Binary, ""),
+        ("约76 MB的日志", "79691776", "B", "", Binary, ""),
+        ("≥ 76 байт", "76", "B", "", Binary, ""),
         ("76.", "76", "", "", Binary, ""),
         ("76, then", "76", "", "", Binary, ""),
         ("76; 77", "76", "", "", Binary, ""),
@@ -331,7 +334,7 @@ fn words_quote_a_claim_that_is_true_or_false() {
     ]);
 }
 
-fn outcome_of<'v>(verdicts: &'v [Verdict], subject: Subject) -> &'v Outcome {
+fn outcome_of(verdicts: &[Verdict], subject: Subject) -> &Outcome {
     &verdicts
         .iter()
         .find(|v| v.subject == subject)

@@ -1,0 +1,73 @@
+//! Rule `unbound`: figures in prose that nothing checks.
+
+use super::figures::{Context, figures};
+use super::prose::{self, masked, runs};
+use super::yaml_texts;
+use crate::article::{Article, Scalar};
+use crate::diagnostic::Diagnostic;
+use crate::quantity::{Shape, numeral};
+use crate::source::Span;
+
+pub(super) fn check(article: &Article) -> Vec<Diagnostic> {
+    let mut found = in_texts(article);
+    for run in runs(article) {
+        let context = Context {
+            is_heading: run.is_heading,
+            version: &article.front_matter.postgres.version.value,
+            bound: &run.bound,
+        };
+        let text = &run.text.text;
+        for range in figures(text, &context) {
+            let span = run.text.span(range.clone());
+            found.push(diagnostic(article, &text[range], span));
+        }
+    }
+    found
+}
+
+/// Titles, captions and alt texts; YAML does not say where in the value a figure stands.
+fn in_texts(article: &Article) -> Vec<Diagnostic> {
+    let context = Context {
+        is_heading: true,
+        version: &article.front_matter.postgres.version.value,
+        bound: &[],
+    };
+    yaml_texts(article)
+        .into_iter()
+        .flat_map(|text| {
+            let shown = masked(&text.text, &text.fill_ins);
+            figures(&shown, &context)
+                .into_iter()
+                .map(|range| diagnostic(article, &shown[range], text.span))
+                .collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+fn diagnostic(article: &Article, figure: &str, span: Span) -> Diagnostic {
+    let figure = figure.replace(prose::OBJECT, "");
+    let hint = match param(article, &figure) {
+        Some(name) => format!("fill it in: `{{{{ {name} }}}}`"),
+        None => format!(
+            "quote a claim, `[{figure}](claim:NAME)`, or say where it comes from, \
+             `[{figure}](cite:source)`"
+        ),
+    };
+    Diagnostic::warning(format!("unbound figure `{figure}`"))
+        .at(&article.source, span)
+        .label("neither quoted, filled in nor cited")
+        .hint(hint)
+}
+
+/// The param that has this value.
+fn param<'a>(article: &'a Article, figure: &str) -> Option<&'a str> {
+    let read = numeral(figure, None, article.front_matter.bytes).ok()?;
+    let Shape::Point { value, .. } = &read.shape else {
+        return None;
+    };
+    let is_value = |scalar: &Scalar| matches!(scalar, Scalar::Number(number) if number == value);
+    let mut params = article.front_matter.params.iter();
+    params
+        .find(|(_, scalar)| is_value(scalar))
+        .map(|(name, _)| name.as_str())
+}
