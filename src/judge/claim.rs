@@ -40,6 +40,8 @@ fn asked(bench: &Bench, scale: &Scale) -> Option<(String, Outcome)> {
     let limits = within_limits(bench, scale, number);
     let record = as_recorded(bench, scale, number);
     match (limits, record) {
+        // The limits were judged, whatever the record is worth.
+        (Some(limits), Some((_, Outcome::Skipped { .. }))) => Some(limits),
         (Some(limits), Some(record)) => {
             let text = format!("{}; {}", limits.0, record.0);
             let worse = if limits.1 == Outcome::Holds {

@@ -554,6 +554,12 @@ fn an_experiment_that_was_changed_is_not_held_against_its_record() {
     );
     let verdicts = judge(&article, &with("5", "before"), &context);
     assert_eq!(difference(&verdicts[0]), "5 is not the 4 recorded");
+    let limited = super::sample::article("", vec![claim("x", "", ">= 3")]);
+    for (measured, expected) in [("5", ""), ("2", "2 is 1 below 3")] {
+        let verdicts = judge(&limited, &with(measured, "after"), &context);
+        assert_eq!(verdicts[0].tolerance, "≥ 3");
+        assert_eq!(difference(&verdicts[0]), expected);
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::diagnostic::{Diagnostic, Severity, did_you_mean};
 use crate::quantity::{Shape, Unit, numeral};
 use crate::source::Span;
 use bigdecimal::{BigDecimal, Zero};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An entry of the catalogue.
 pub struct Rule {
@@ -76,6 +76,13 @@ pub fn lint(article: &Article) -> Vec<Diagnostic> {
     }
     found.sort_by_key(|diagnostic| diagnostic.place.as_ref().map(|place| place.span));
     found
+}
+
+fn claims_by_name(article: &Article) -> BTreeMap<&str, &Claim> {
+    article
+        .claims()
+        .map(|claim| (claim.name.value.as_str(), claim))
+        .collect()
 }
 
 fn unknown_rules(article: &Article) -> Vec<Diagnostic> {
@@ -200,10 +207,11 @@ fn missing_alt(article: &Article) -> Vec<Diagnostic> {
 /// Ten times is where a digit of the quote says nothing at all. Noisy claims are left out: their
 /// authors give what one run showed, and the tolerance is about other runs.
 fn wide_tolerances(article: &Article) -> Vec<Diagnostic> {
+    let claims = claims_by_name(article);
     let mut found = Vec::new();
     for quote in &article.prose.quotes {
         let name = &quote.claim.value;
-        let Some(claim) = article.claims().find(|claim| claim.name.value == *name) else {
+        let Some(claim) = claims.get(name.as_str()) else {
             continue;
         };
         if claim.kind == ClaimKind::Noisy {

@@ -562,21 +562,20 @@ impl Reader<'_> {
         let failure = |why| malformed(self.text, why, range.clone());
         let one = BigDecimal::from(1);
         let second_by = second_suffix.multiplier.as_ref().unwrap_or(&one);
-        let mut high = second.masked_end.as_ref().unwrap_or(&second.value) * second_by;
+        let high = second.masked_end.as_ref().unwrap_or(&second.value) * second_by;
         // In `1 to 2 million` the first is a million too; in `500 to 2k` it is not.
         let shared = &first.value * second_by;
-        let low = match &first_suffix.multiplier {
+        let mut low = match &first_suffix.multiplier {
             Some(by) => &first.value * by,
             None if first_suffix.unit.is_none() && shared <= high => shared,
             None => first.value.clone(),
         };
         let unit = second_suffix.unit.or_else(|| first_suffix.unit.clone());
-        let mut low = low;
         if let (Some(own), Some(unit)) = (&first_suffix.unit, &unit) {
             let conversion = own
                 .conversion(unit)
                 .ok_or_else(|| failure("its ends have different units"))?;
-            // Exact: both ends are taken to the smaller of the two units where one has to be.
+            // A third of a minute has no exact decimal in minutes.
             low *= &conversion.numerator;
             let scaled = &low / &conversion.denominator;
             if &scaled * &conversion.denominator != low {
@@ -592,7 +591,6 @@ impl Reader<'_> {
                 "the ends of a range ascend; quote two figures each on its own",
             ));
         }
-        high = high.normalized();
         Ok(QuotedNumeral {
             shape: Shape::Range { low, high },
             unit,
