@@ -4,7 +4,7 @@
 use crate::article::Tolerance;
 use crate::quantity::format::{integer_digits, round, significant, thousands};
 use crate::quantity::{Conversion, Shape, Unit};
-use bigdecimal::{BigDecimal, Zero};
+use bigdecimal::{BigDecimal, One, Zero};
 
 /// The unit that a figure is compared in. A number in it, times `numerator`, and a number in the
 /// claim's unit, times `denominator`, are in one common unit.
@@ -23,17 +23,17 @@ impl Scale {
         }
     }
 
-    pub fn from_quote(&self, number: &BigDecimal) -> BigDecimal {
+    pub fn quote_to_common(&self, number: &BigDecimal) -> BigDecimal {
         number * &self.conversion.numerator
     }
 
-    pub fn from_claim(&self, number: &BigDecimal) -> BigDecimal {
+    pub fn claim_to_common(&self, number: &BigDecimal) -> BigDecimal {
         number * &self.conversion.denominator
     }
 
     /// A number in the common unit, in the quote's.
-    pub fn to_quote(&self, common: &BigDecimal) -> BigDecimal {
-        if self.conversion.numerator == BigDecimal::from(1) {
+    pub fn common_to_quote(&self, common: &BigDecimal) -> BigDecimal {
+        if self.conversion.numerator.is_one() {
             return common.clone();
         }
         common / &self.conversion.numerator
@@ -44,7 +44,7 @@ impl Scale {
         if self.conversion.numerator == self.conversion.denominator {
             return number.clone();
         }
-        self.to_quote(&self.from_claim(number))
+        self.common_to_quote(&self.claim_to_common(number))
     }
 
     pub fn attach(&self, number: &str) -> String {
@@ -80,19 +80,19 @@ impl Bounds {
             Shape::Range { low, high } => (low.clone(), high.clone()),
             Shape::Mask { low, high } => ordered(low, high),
         };
-        Self::between(scale.from_quote(&low), scale.from_quote(&high))
+        Self::between(scale.quote_to_common(&low), scale.quote_to_common(&high))
     }
 
     /// What a tolerance allows around a quoted (or recorded) shape.
     pub fn of_tolerance(tolerance: &Tolerance, shape: &Shape, scale: &Scale) -> Self {
         let (low, high) = ends(shape);
-        let (low, high) = (scale.from_quote(&low), scale.from_quote(&high));
+        let (low, high) = (scale.quote_to_common(&low), scale.quote_to_common(&high));
         match tolerance {
             Tolerance::Relative(share) => {
                 Self::between(&low - low.abs() * share, &high + high.abs() * share)
             }
             Tolerance::Absolute(amount) => {
-                let amount = scale.from_claim(amount);
+                let amount = scale.claim_to_common(amount);
                 Self::between(&low - &amount, &high + &amount)
             }
             _ => Self::of_limits(tolerance, scale).unwrap_or(Self {
@@ -110,7 +110,7 @@ impl Bounds {
             Tolerance::AtMost(high) => (None, Some(high)),
             Tolerance::Relative(_) | Tolerance::Absolute(_) => return None,
         };
-        let common = |end: Option<&BigDecimal>| end.map(|end| scale.from_claim(end));
+        let common = |end: Option<&BigDecimal>| end.map(|end| scale.claim_to_common(end));
         Some(Self {
             low: common(low),
             high: common(high),
@@ -124,13 +124,13 @@ impl Bounds {
             (_, Some(high)) if value > high => (value - high, "above"),
             _ => return None,
         };
-        let off = scale.to_quote(&off);
+        let off = scale.common_to_quote(&off);
         // Three digits of the difference, and as many decimals of the value, so that the two and
         // the bound add up to the eye.
         let decimals = (3 - integer_digits(&off)).max(0);
         Some(format!(
             "{} is {} {side} {}",
-            thousands(&round(&scale.to_quote(value), decimals)),
+            thousands(&round(&scale.common_to_quote(value), decimals)),
             thousands(&round(&off, decimals)),
             self.text(scale)
         ))
@@ -141,7 +141,7 @@ impl Bounds {
         let ends = [&self.low, &self.high];
         ends.into_iter()
             .flatten()
-            .map(|end| exact(&scale.to_quote(end)))
+            .map(|end| exact(&scale.common_to_quote(end)))
             .collect::<Vec<_>>()
             .join(" to ")
     }

@@ -40,6 +40,8 @@ fn asked(bench: &Bench, scale: &Scale) -> Option<(String, Outcome)> {
     let limits = within_limits(bench, scale, number);
     let record = as_recorded(bench, scale, number);
     match (limits, record) {
+        // The limits were judged, whatever the record is worth.
+        (Some(limits), Some((_, Outcome::Skipped { .. }))) => Some(limits),
         (Some(limits), Some(record)) => {
             let text = format!("{}; {}", limits.0, record.0);
             let worse = if limits.1 == Outcome::Holds {
@@ -57,7 +59,7 @@ fn asked(bench: &Bench, scale: &Scale) -> Option<(String, Outcome)> {
 fn within_limits(bench: &Bench, scale: &Scale, value: &BigDecimal) -> Option<(String, Outcome)> {
     let tolerance = &bench.claim.tolerance.as_ref()?.value;
     let bounds = Bounds::of_limits(tolerance, scale)?;
-    let off = bounds.difference(&scale.from_claim(value), scale);
+    let off = bounds.difference(&scale.claim_to_common(value), scale);
     Some((tolerance_text(tolerance, bench.unit.as_ref()), outcome(off)))
 }
 

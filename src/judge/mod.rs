@@ -237,7 +237,7 @@ impl<'a> Bench<'a> {
             return None;
         };
         let scale = quote::scale(&found, unit).ok()?;
-        Some(scale.from_quote(value) / &scale.conversion.denominator)
+        Some(scale.quote_to_common(value) / &scale.conversion.denominator)
     }
 
     /// A number of the claim's unit in the quote's, where it is short there.

@@ -109,7 +109,7 @@ fn number(
     let outcome = match finite(value) {
         None => no_number(value),
         Some(value) => {
-            let value = scale.from_claim(value);
+            let value = scale.claim_to_common(value);
             difference(
                 tolerance,
                 shape,
@@ -149,7 +149,7 @@ fn difference(
                 .difference(value, scale)
                 .or_else(|| {
                     [low, high].iter().find_map(|end| {
-                        let off = bounds.difference(&scale.from_quote(end), scale)?;
+                        let off = bounds.difference(&scale.quote_to_common(end), scale)?;
                         Some(format!("the quoted {off}"))
                     })
                 })
@@ -169,14 +169,14 @@ fn masked(
     value: &BigDecimal,
     quoted: &str,
 ) -> Option<String> {
-    let (from, to) = (scale.from_quote(low), scale.from_quote(high));
+    let (from, to) = (scale.quote_to_common(low), scale.quote_to_common(high));
     let shows = if from <= to {
         *value >= from && *value < to
     } else {
         *value <= from && *value > to
     };
     (!shows).then(|| {
-        let value = super::bounds::exact(&scale.to_quote(value));
+        let value = super::bounds::exact(&scale.common_to_quote(value));
         format!("{value} does not show the digits of {quoted}")
     })
 }

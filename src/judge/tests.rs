@@ -122,6 +122,9 @@ fn signs_groups_and_surroundings_of_a_numeral_are_read() {
         ("the 8th index adds 13%", "13", "%", "", Binary, ""),
         ("k1 to k8: 76 bytes", "76", "B", "", Binary, ""),
         ("a 40-byte row", "40", "B", "", Binary, ""),
+        ("约76字节", "76", "B", "", Binary, ""),
+        ("约76 MB的日志", "79691776", "B", "", Binary, ""),
+        ("≥ 76 байт", "76", "B", "", Binary, ""),
         ("76.", "76", "", "", Binary, ""),
         ("76, then", "76", "", "", Binary, ""),
         ("76; 77", "76", "", "", Binary, ""),
@@ -331,7 +334,7 @@ fn words_quote_a_claim_that_is_true_or_false() {
     ]);
 }
 
-fn outcome_of<'v>(verdicts: &'v [Verdict], subject: Subject) -> &'v Outcome {
+fn outcome_of(verdicts: &[Verdict], subject: Subject) -> &Outcome {
     &verdicts
         .iter()
         .find(|v| v.subject == subject)
@@ -551,6 +554,12 @@ fn an_experiment_that_was_changed_is_not_held_against_its_record() {
     );
     let verdicts = judge(&article, &with("5", "before"), &context);
     assert_eq!(difference(&verdicts[0]), "5 is not the 4 recorded");
+    let limited = super::sample::article("", vec![claim("x", "", ">= 3")]);
+    for (measured, expected) in [("5", ""), ("2", "2 is 1 below 3")] {
+        let verdicts = judge(&limited, &with(measured, "after"), &context);
+        assert_eq!(verdicts[0].tolerance, "≥ 3");
+        assert_eq!(difference(&verdicts[0]), expected);
+    }
 }
 
 #[test]

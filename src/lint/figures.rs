@@ -2,7 +2,8 @@
 //! ordinals, labels, names of machines and of settings. Entry: [`figures`].
 
 use crate::article::BytesMeaning;
-use crate::quantity::numeral;
+use crate::quantity::quoted::is_letter;
+use crate::quantity::{Shape, numeral};
 use std::ops::Range;
 
 /// What is known about the text beside its words.
@@ -49,7 +50,10 @@ pub(super) fn figures(text: &str, context: &Context) -> Vec<Range<usize>> {
 fn next_digit(text: &str, from: usize) -> Option<usize> {
     let digit = text[from..].find(|c: char| c.is_ascii_digit())? + from;
     let point = text[from..digit].ends_with('.')
-        && text[..digit - 1].chars().next_back().is_none_or(char::is_whitespace);
+        && text[..digit - 1]
+            .chars()
+            .next_back()
+            .is_none_or(char::is_whitespace);
     Some(if point { digit - 1 } else { digit })
 }
 
@@ -76,14 +80,8 @@ impl<'a> Number<'a> {
         let bytes = text.as_bytes();
         let mut end = start;
         let digit_at = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
-        loop {
-            if digit_at(end) {
-                end += 1;
-            } else if matches!(bytes.get(end), Some(b'.' | b',')) && digit_at(end + 1) {
-                end += 1;
-            } else {
-                break;
-            }
+        while digit_at(end) || matches!(bytes.get(end), Some(b'.' | b',')) && digit_at(end + 1) {
+            end += 1;
         }
         Self {
             text,
@@ -143,9 +141,10 @@ impl<'a> Number<'a> {
     }
 
     fn previous_word(&self) -> &'a str {
-        word_before(self.before().trim_end_matches(|c: char| {
-            c.is_whitespace() || "([\"'“‘*".contains(c)
-        }))
+        word_before(
+            self.before()
+                .trim_end_matches(|c: char| c.is_whitespace() || "([\"'“‘*".contains(c)),
+        )
     }
 
     fn next_word(&self) -> &'a str {
@@ -162,9 +161,16 @@ impl<'a> Number<'a> {
         }
     }
 
-    /// Whether a unit, a multiplier or a second number belongs to it.
+    /// Whether a unit or a multiplier belongs to it, or something counted follows.
     fn measures(&self) -> bool {
-        self.whole_end() > self.end || self.counts()
+        let measured = match numeral(&self.text[self.start..], None, BytesMeaning::Binary) {
+            Ok(numeral) if numeral.range.start > 0 => false,
+            // `9.6 to 18` may be two versions.
+            Ok(numeral) if matches!(numeral.shape, Shape::Range { .. }) => numeral.unit.is_some(),
+            Ok(numeral) => self.start + numeral.range.end > self.end,
+            Err(_) => false,
+        };
+        measured || self.counts()
     }
 
     /// Whether the next word is something that posts about databases count.
@@ -187,12 +193,11 @@ impl<'a> Number<'a> {
     fn is_name(&self) -> bool {
         let (token, prefix, letters) = (self.token(), self.prefix(), self.letters());
         let behind = &self.after()[letters.len()..];
-        let unknown_letters = !letters.is_empty()
-            && self.whole_end() == self.end
-            && !matches!(letters, "x" | "xx");
-        prefix.contains(|c: char| c.is_alphabetic() || c == '_' || c == '#')
+        let unknown_letters =
+            !letters.is_empty() && self.whole_end() == self.end && !matches!(letters, "x" | "xx");
+        prefix.contains(|c: char| is_letter(c) || c == '_' || c == '#')
             || token.contains("://")
-            || token.contains('_') && token.contains(char::is_alphabetic)
+            || token.contains('_') && token.contains(is_letter)
             || token.contains('@')
             || token.contains('\\')
             || self.previous_word() == "="
@@ -201,14 +206,14 @@ impl<'a> Number<'a> {
             || !letters.is_empty() && behind.starts_with(|c: char| c.is_ascii_digit() || c == '_')
             // `file.2`, `16.x`
             || self.after().strip_prefix('.').is_some_and(|rest| {
-                rest.starts_with(|c: char| c.is_alphabetic())
+                rest.starts_with(|c: char| is_letter(c))
             })
             // Addresses, and versions of three parts.
             || self.digits().matches('.').count() > 1
             || self.before().ends_with('(')
                 && self.before().trim_end_matches('(').ends_with(|c: char| c.is_alphanumeric() || c == '_')
             // `1:N`
-            || self.after().strip_prefix(':').is_some_and(|rest| rest.starts_with(char::is_alphabetic))
+            || self.after().strip_prefix(':').is_some_and(|rest| rest.starts_with(is_letter))
     }
 
     fn is_ordinal(&self) -> bool {
@@ -220,8 +225,8 @@ impl<'a> Number<'a> {
         let token = self.token();
         let parts = |separator: char| {
             let mut parts = token.split(separator).map(|part| {
-                let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
-                digits
+                let end = part.find(|c: char| !c.is_ascii_digit());
+                end.unwrap_or(part.len())
             });
             (parts.next(), parts.next(), parts.next())
         };
@@ -233,7 +238,7 @@ impl<'a> Number<'a> {
         }
         let day = self.integer().is_some_and(|day| (1..=31).contains(&day));
         let by_month = is_month(self.previous_word()) || is_month(self.next_word());
-        if day && by_month && !self.digits().contains('.') {
+        if day && by_month && !self.digits().contains('.') && !self.measures() {
             return true;
         }
         self.is_year()
@@ -242,7 +247,9 @@ impl<'a> Number<'a> {
     fn is_year(&self) -> bool {
         // From Postgres's first grandparent to where 2048 is a power of two.
         let year = self.digits().len() == 4
-            && self.integer().is_some_and(|year| (1970..2048).contains(&year));
+            && self
+                .integer()
+                .is_some_and(|year| (1970..2048).contains(&year));
         let decade = self.letters() == "s" && self.digits().ends_with('0');
         year && (decade || !self.measures())
     }
@@ -255,7 +262,9 @@ impl<'a> Number<'a> {
         let Some(rest) = self.after().strip_prefix(':') else {
             return false;
         };
-        let second = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        let second = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len());
         let hour = self.integer().is_some_and(|hour| hour < 24);
         let minute = second == 2 && rest[..2].parse().is_ok_and(|minute: u8| minute < 60);
         hour && minute || self.digits() == "1" && &rest[..second] == "1"
@@ -263,15 +272,21 @@ impl<'a> Number<'a> {
 
     /// `1.`, `2)`, `(3)`, and the number of a heading.
     fn is_enumeration(&self, context: &Context) -> bool {
-        let at_start = self.before().trim_matches(['(', ' ', '\u{fffc}']).is_empty();
+        let at_start = self
+            .before()
+            .trim_matches(['(', ' ', '\u{fffc}'])
+            .is_empty();
         let closed = self.after().starts_with([')', '.', ':'])
-            && self.after()[1..].chars().next().is_none_or(char::is_whitespace);
+            && self.after()[1..]
+                .chars()
+                .next()
+                .is_none_or(char::is_whitespace);
         let small = self.integer().is_some_and(|number| number < 100);
         if at_start && closed && small {
             return true;
         }
-        let title_follows = self.after().starts_with(' ')
-            && self.next_word().starts_with(char::is_uppercase);
+        let title_follows =
+            self.after().starts_with(' ') && self.next_word().starts_with(char::is_uppercase);
         let numbered = small || self.digits().split('.').all(|part| part.len() < 3);
         if context.is_heading && at_start && numbered && title_follows && !self.measures() {
             return true;
@@ -283,18 +298,23 @@ impl<'a> Number<'a> {
 
     /// `(3)`, or `3)` that no parenthesis was opened for.
     fn opened_here(&self) -> bool {
-        let before = self.before();
-        let opened = before.matches('(').count() - before.matches(')').count().min(before.matches('(').count());
-        before.ends_with('(') || opened == 0
+        let count = |parenthesis| self.before().matches(parenthesis).count();
+        self.before().ends_with('(') || count('(') <= count(')')
     }
 
     fn is_idiom(&self) -> bool {
         let after = self.after();
-        let compound = after.strip_prefix('-').map(leading_letters).unwrap_or_default();
+        let compound = after
+            .strip_prefix('-')
+            .map(leading_letters)
+            .unwrap_or_default();
         let interval = after.trim_start_matches(['%', ' ']);
         NO_FIGURES.contains(&compound)
             || self.digits() == "24" && after.starts_with("/7")
-            || self.digits() == "95" && ["confidence", "interval", "CI"].iter().any(|word| interval.starts_with(word))
+            || self.digits() == "95"
+                && ["confidence", "interval", "CI"]
+                    .iter()
+                    .any(|word| interval.starts_with(word))
     }
 
     /// `PostgreSQL 16`, `Docker 29.5`, `Figure 1`, `port 5432`.
@@ -307,7 +327,8 @@ impl<'a> Number<'a> {
         }
         let word = self.previous_word();
         let plain = word.trim_end_matches('.').to_lowercase();
-        if LABELS.contains(&plain.as_str()) || PRODUCTS.contains(&plain.as_str()) {
+        let early = matches!(self.next_word(), "beta" | "rc" | "RC" | "alpha");
+        if early || LABELS.contains(&plain.as_str()) || PRODUCTS.contains(&plain.as_str()) {
             return true;
         }
         is_proper(word, self.before()) && !FUNCTION_WORDS.contains(&plain.as_str())
@@ -320,7 +341,8 @@ impl<'a> Number<'a> {
         };
         let between = self.text[label..self.start].trim();
         let joined = match between {
-            "and" | "or" | "to" | "through" | "–" | "-" | "/" | "&" | ", and" | ", or" | "vs" | "versus" => true,
+            "and" | "or" | "to" | "through" | "–" | "-" | "/" | "&" | ", and" | ", or" | "vs"
+            | "versus" => true,
             // `on Postgres 16, 3 indexes`
             "," => {
                 let next = self.next_word();
@@ -337,7 +359,7 @@ fn ends_token(c: char) -> bool {
 }
 
 fn leading_letters(text: &str) -> &str {
-    let end = text.find(|c: char| !c.is_alphabetic()).unwrap_or(text.len());
+    let end = text.find(|c| !is_letter(c)).unwrap_or(text.len());
     &text[..end]
 }
 
@@ -354,14 +376,26 @@ fn is_ordinal_ending(letters: &str) -> bool {
 
 fn is_month(word: &str) -> bool {
     const MONTHS: [&str; 12] = [
-        "january", "february", "march", "april", "may", "june", "july", "august", "september",
-        "october", "november", "december",
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
     ];
     let word = word.trim_end_matches('.');
     // Months are written with a capital; `may 3` is a verb.
     word.starts_with(char::is_uppercase)
         && word.len() >= 3
-        && MONTHS.iter().any(|month| month.starts_with(&word.to_lowercase()))
+        && MONTHS
+            .iter()
+            .any(|month| month.starts_with(&word.to_lowercase()))
 }
 
 /// A name: with a capital that the start of a sentence does not explain.
@@ -416,9 +450,47 @@ const COUNTED: &[&str] = &[
     "vcpus", "locks", "segments", "files", "inserts", "updates", "deletes", "queries", "statements", "writes", "reads",
     "hits", "misses", "fetches", "scans", "keys", "values", "entries", "samples", "runs", "rounds", "times", "iterations",
     "percent", "bytes", "points", "seconds", "minutes", "hours", "days", "weeks", "months", "years", "children", "parents",
-    "orders", "customers", "users", "events", "dead", "extra", "more", "fewer", "of", "million", "billion", "thousand",
+    "orders", "customers", "users", "events", "dead", "extra", "more", "fewer", "million", "billion", "thousand",
 ];
 
 /// `64-bit`, `1-based`, `2-phase` name a kind, they give no amount.
 #[rustfmt::skip]
 const NO_FIGURES: &[&str] = &["bit", "based", "indexed", "way", "phase", "tier", "stage", "part", "step", "dimensional"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_whatever_makes_it_panic_or_overlap() {
+        #[rustfmt::skip]
+        let pieces = [
+            "1", "23", "2026", "000", "x", ",", ".", " ", "\u{a0}", "-", "–", "+", "k", "s", "B", "/", "to ", "and ", "(", ")",
+            ":", "=", "_", "#", "é", "行", "\u{fffc}", "th", "Postgres ", "May ", "%", "\n", "—", "¹", "٣", "@", "\\",
+        ];
+        let mut state: u64 = 7;
+        let mut next = |below: usize| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        let context = Context {
+            is_heading: true,
+            version: "16.15",
+            bound: &[],
+        };
+        for _ in 0..20_000 {
+            let length = 1 + next(10);
+            let text: String = (0..length).map(|_| pieces[next(pieces.len())]).collect();
+            let mut at = 0;
+            for found in figures(&text, &context) {
+                assert!(
+                    found.start >= at && text.get(found.clone()).is_some(),
+                    "{text}"
+                );
+                at = found.end;
+            }
+        }
+    }
+}

@@ -9,12 +9,14 @@ mod figures;
 mod prose;
 mod unbound;
 
-use crate::article::{Article, ChartBlock, Claim, ClaimKind, LintLevel, TextWithFillIns, Tolerance};
+use crate::article::{
+    Article, ChartBlock, Claim, ClaimKind, LintLevel, TextWithFillIns, Tolerance,
+};
 use crate::diagnostic::{Diagnostic, Severity, did_you_mean};
 use crate::quantity::{Shape, Unit, numeral};
 use crate::source::Span;
 use bigdecimal::{BigDecimal, Zero};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An entry of the catalogue.
 pub struct Rule {
@@ -76,6 +78,13 @@ pub fn lint(article: &Article) -> Vec<Diagnostic> {
     found
 }
 
+fn claims_by_name(article: &Article) -> BTreeMap<&str, &Claim> {
+    article
+        .claims()
+        .map(|claim| (claim.name.value.as_str(), claim))
+        .collect()
+}
+
 fn unknown_rules(article: &Article) -> Vec<Diagnostic> {
     let front_matter = article.front_matter.span;
     let names = || RULES.iter().map(|rule| rule.name);
@@ -103,10 +112,16 @@ fn unknown_rules(article: &Article) -> Vec<Diagnostic> {
 // ---- unused_claim -----------------------------------------------------------------------------
 
 fn unused_claims(article: &Article) -> Vec<Diagnostic> {
-    let quoted = article.prose.quotes.iter().map(|quote| quote.claim.value.as_str());
+    let quoted = article
+        .prose
+        .quotes
+        .iter()
+        .map(|quote| quote.claim.value.as_str());
     let mut used: BTreeSet<&str> = quoted.collect();
     let in_prose = article.prose.fill_ins.iter();
-    let in_texts = yaml_texts(article).into_iter().flat_map(|text| &text.fill_ins);
+    let in_texts = yaml_texts(article)
+        .into_iter()
+        .flat_map(|text| &text.fill_ins);
     for fill_in in in_prose.chain(in_texts) {
         used.extend(names_in(&fill_in.expression));
     }
@@ -144,9 +159,13 @@ fn yaml_texts(article: &Article) -> Vec<&TextWithFillIns> {
 }
 
 fn chart_texts(chart: &ChartBlock) -> impl Iterator<Item = &TextWithFillIns> {
-    [chart.title.as_ref(), Some(&chart.alt), chart.caption.as_ref()]
-        .into_iter()
-        .flatten()
+    [
+        chart.title.as_ref(),
+        Some(&chart.alt),
+        chart.caption.as_ref(),
+    ]
+    .into_iter()
+    .flatten()
 }
 
 /// The names in an expression, its strings left out.
@@ -188,10 +207,11 @@ fn missing_alt(article: &Article) -> Vec<Diagnostic> {
 /// Ten times is where a digit of the quote says nothing at all. Noisy claims are left out: their
 /// authors give what one run showed, and the tolerance is about other runs.
 fn wide_tolerances(article: &Article) -> Vec<Diagnostic> {
+    let claims = claims_by_name(article);
     let mut found = Vec::new();
     for quote in &article.prose.quotes {
         let name = &quote.claim.value;
-        let Some(claim) = article.claims().find(|claim| claim.name.value == *name) else {
+        let Some(claim) = claims.get(name.as_str()) else {
             continue;
         };
         if claim.kind == ClaimKind::Noisy {
@@ -245,8 +265,11 @@ fn slack_and_precision(
         return None;
     }
     // 754,000 claims no more than its three digits, 1.50 does claim its last.
-    let scale = value.normalized().fractional_digit_count();
-    let shown = BigDecimal::new(1.into(), scale).max(step.clone());
+    let shown = if step.normalized().fractional_digit_count() > 0 {
+        step.clone()
+    } else {
+        BigDecimal::new(1.into(), value.normalized().fractional_digit_count())
+    };
     Some((slack, shown.half()))
 }
 

@@ -1,10 +1,12 @@
 //! The article's text as a reader sees it: block by block, code and markup taken out, with the
 //! way back to the source for every byte.
 
-use crate::article::{Article, FillIn};
+use super::claims_by_name;
+use crate::article::{Article, BytesMeaning, Claim, FillIn};
 use crate::quantity::{NumeralError, Unit, numeral};
 use crate::source::{Extract, Span};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The text of one paragraph, heading or table cell.
@@ -24,7 +26,8 @@ pub(super) fn runs(article: &Article) -> Vec<Run> {
     let masked = masked(&article.source.text, &article.prose.fill_ins);
     let start = article.front_matter.span.end;
     let mut reader = Reader {
-        article,
+        claims: claims_by_name(article),
+        bytes: article.front_matter.bytes,
         start,
         run: Run::default(),
         runs: Vec::new(),
@@ -93,7 +96,8 @@ pub(super) fn masked(text: &str, fill_ins: &[FillIn]) -> String {
 }
 
 struct Reader<'a> {
-    article: &'a Article,
+    claims: BTreeMap<&'a str, &'a Claim>,
+    bytes: BytesMeaning,
     /// Where the body begins in the source.
     start: usize,
     run: Run,
@@ -110,7 +114,8 @@ impl Reader<'_> {
             Event::Start(Tag::CodeBlock(_)) => self.code_block = true,
             Event::End(TagEnd::CodeBlock) => self.code_block = false,
             Event::Start(Tag::Link { dest_url, .. }) => {
-                self.links.push((dest_url.into_string(), self.run.text.text.len()));
+                self.links
+                    .push((dest_url.into_string(), self.run.text.text.len()));
             }
             Event::End(TagEnd::Link) => self.close_link(),
             Event::Start(Tag::Heading { .. }) => {
@@ -155,9 +160,8 @@ impl Reader<'_> {
     }
 
     fn quoted(&self, claim: &str, text: &str) -> Range<usize> {
-        let claim = self.article.claims().find(|one| one.name.value == claim);
-        let article_bytes = self.article.front_matter.bytes;
-        let bytes = claim.and_then(|claim| claim.bytes).unwrap_or(article_bytes);
+        let claim = self.claims.get(claim);
+        let bytes = claim.and_then(|claim| claim.bytes).unwrap_or(self.bytes);
         let unit = claim
             .and_then(|claim| claim.unit.as_deref())
             .map(|unit| Unit::new(unit, bytes));

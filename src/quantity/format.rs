@@ -209,7 +209,7 @@ pub fn duration(milliseconds: &BigDecimal) -> String {
         // Compared after rounding, or 999.9 ms would be `1,000 ms`.
         let in_unit = &nanoseconds / BigDecimal::from(scale);
         let shown = in_unit.with_precision_round(PRECISION, RoundingMode::HalfUp);
-        if shown.abs() < BigDecimal::from(below / scale) {
+        if shown.abs() < below / scale {
             return format!("{} {name}", significant(&in_unit, 3));
         }
     }
@@ -217,7 +217,7 @@ pub fn duration(milliseconds: &BigDecimal) -> String {
     let seconds = round(&(milliseconds.abs() / BigDecimal::from(1_000)), 0);
     let whole = |value: &BigDecimal| value.with_scale_round(0, RoundingMode::Down);
     let minutes = whole(&(&seconds / BigDecimal::from(60)));
-    if minutes < BigDecimal::from(60) {
+    if minutes < 60 {
         let rest = &seconds - &minutes * BigDecimal::from(60);
         return format!("{sign}{} min {} s", plain(&minutes, 0), plain(&rest, 0));
     }
