@@ -645,6 +645,35 @@ async fn no_server_outlives_a_killed_tool() {
 }
 
 #[tokio::test]
+async fn once_fetched_a_server_starts_offline() {
+    let cache = engine::default_cache();
+    start(&EngineChoice::Auto, "16.15")
+        .await
+        .stop()
+        .await
+        .unwrap();
+    let server = engine::start(
+        &EngineChoice::Auto,
+        &StartRequest {
+            pin: &pin("16.15"),
+            settings: &BTreeMap::new(),
+            cache: &cache,
+            offline: true,
+            progress: &|line| panic!("{line}"),
+        },
+    )
+    .await
+    .unwrap();
+    let environment = server.environment();
+    assert_eq!(environment.engine, "embedded");
+    assert!(
+        environment.engine_reason.contains("docker"),
+        "{environment:?}"
+    );
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn an_archive_with_another_hash_is_refused_and_not_kept() {
     let cache = tempfile::tempdir().unwrap();
     let mut pin = pin("16.15");

@@ -221,7 +221,7 @@ impl Embedded {
     /// Keeps the process once its postmaster says that it is ready; else ends it and says why.
     async fn until_ready(&mut self, mut process: ServerProcess, data: &Path) -> Result<(), String> {
         let deadline = Instant::now() + START_LIMIT;
-        while !is_ready(data) {
+        while !is_ready(data, process.pid()) {
             if let Some(status) = process.ended() {
                 return Err(format!("it ended with {status}"));
             }
@@ -296,7 +296,9 @@ fn socket_directory(run: &RunDirectory, user: Option<&User>) -> std::io::Result<
     const LIMIT: usize = 103;
     let beside = run.path().join("socket");
     let name_length = "/.s.PGSQL.5432.lock".len();
-    let directory = if beside.as_os_str().len() + name_length <= LIMIT {
+    // The server takes a list of folders, with commas and quotes.
+    let plain = !beside.to_string_lossy().contains([',', '"']);
+    let directory = if plain && beside.as_os_str().len() + name_length <= LIMIT {
         fs::create_dir(&beside)?;
         beside
     } else {
@@ -310,13 +312,15 @@ fn socket_directory(run: &RunDirectory, user: Option<&User>) -> std::io::Result<
     Ok(directory)
 }
 
-/// The postmaster writes its state in the eighth line of its pid file, for pg_ctl.
-fn is_ready(data: &Path) -> bool {
-    fs::read_to_string(data.join("postmaster.pid")).is_ok_and(|text| {
-        text.lines()
-            .nth(7)
-            .is_some_and(|line| line.trim() == "ready")
-    })
+/// The postmaster writes its process id in the first line of its pid file, and its state in the
+/// eighth, for pg_ctl.
+fn is_ready(data: &Path, pid: u32) -> bool {
+    let Ok(text) = fs::read_to_string(data.join("postmaster.pid")) else {
+        return false;
+    };
+    let line = |index| text.lines().nth(index).map_or("", str::trim);
+    // A killed server leaves its file behind.
+    line(0) == pid.to_string() && line(7) == "ready"
 }
 
 /// Names are checked before; values are quoted as configuration files want it.
@@ -430,11 +434,12 @@ mod tests {
     fn ready_is_what_the_postmaster_says() {
         let data = tempfile::tempdir().unwrap();
         let file = data.path().join("postmaster.pid");
-        assert!(!is_ready(data.path()));
+        assert!(!is_ready(data.path(), 1));
         for (state, ready) in [("starting", false), ("ready   ", true), ("stopping", false)] {
             let text = format!("1\n/d\n2\n5432\n/s\n\n  3 4\n{state}\n");
             fs::write(&file, text).unwrap();
-            assert_eq!(is_ready(data.path()), ready, "{state}");
+            assert_eq!(is_ready(data.path(), 1), ready, "{state}");
+            assert!(!is_ready(data.path(), 2));
         }
     }
 }

@@ -7,6 +7,9 @@
 //! The runtime must run on the main thread (tokio's current-thread runtime): the server dies with
 //! the thread that started it.
 
+// A diagnostic is large, and made when nothing is fast any more.
+#![allow(clippy::result_large_err)]
+
 mod embedded;
 mod fake;
 pub mod pins;

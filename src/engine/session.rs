@@ -392,15 +392,16 @@ impl Postgres {
     }
 
     async fn session_error(&self, error: &tokio_postgres::Error) -> SessionError {
-        match error.as_db_error() {
-            Some(error) if !is_fatal(error) => SessionError::Sql(Box::new(SqlError::from(error))),
-            _ => {
-                // The postmaster writes why a moment after the connection breaks.
-                tokio::time::sleep(Duration::from_millis(100)).await;
-                let ended = lock(&self.heard).ended.clone();
-                self.lost(ended.unwrap_or_else(|| full_text(error)))
-            }
+        let said = error.as_db_error();
+        if let Some(error) = said.filter(|error| !is_fatal(error)) {
+            return SessionError::Sql(Box::new(SqlError::from(error)));
         }
+        // The postmaster writes why a moment after the connection breaks.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let ended = lock(&self.heard).ended.clone();
+        // Last words may come as the answer to this statement, or before it was sent.
+        let last_words = ended.filter(|_| said.is_none());
+        self.lost(last_words.unwrap_or_else(|| full_text(error)))
     }
 
     fn lost(&self, message: String) -> SessionError {

@@ -42,6 +42,8 @@ impl Pip {
     pub fn command(&self) -> Command {
         let mut command = Command::new(self.program);
         command.args(self.arguments);
+        // Nothing is installed, so the user's wish to install into environments only is kept.
+        command.env("PIP_REQUIRE_VIRTUALENV", "0");
         command
     }
 

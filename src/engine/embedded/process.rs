@@ -13,7 +13,8 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// A program of Postgres, with nothing of our environment but what finds its libraries.
+/// A program of Postgres, with nothing of our environment but what finds its libraries. On Linux it
+/// gets SIGQUIT when the thread that starts it ends.
 pub fn command(program: &Path, user: Option<&User>) -> Command {
     let mut command = Command::new(program);
     command
@@ -31,6 +32,7 @@ pub fn command(program: &Path, user: Option<&User>) -> Command {
         // Setting the user also clears the groups of root.
         command.uid(user.uid).gid(user.gid);
     }
+    die_with_parent(&mut command);
     command
 }
 
@@ -66,7 +68,6 @@ impl ServerProcess {
     /// Starts a server in a process group of its own, out of the reach of the terminal's Ctrl-C.
     pub fn start(mut command: Command) -> io::Result<Self> {
         command.process_group(0);
-        die_with_parent(&mut command);
         let child = command.spawn()?;
         let watcher = if cfg!(target_os = "linux") {
             None
@@ -78,6 +79,10 @@ impl ServerProcess {
             watcher,
             ended: None,
         })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     /// How the server ended, once it has.
