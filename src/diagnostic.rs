@@ -162,7 +162,9 @@ pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) ->
         .into_iter()
         .map(|candidate| (strsim::damerau_levenshtein(word, candidate), candidate))
         .filter(|&(distance, candidate)| {
-            distance <= 1 + candidate.len().min(word.len()) / 4 || candidate.starts_with(word)
+            let near = distance <= 1 + candidate.len().min(word.len()) / 4;
+            let alike = distance < candidate.len().max(word.len());
+            (near && alike) || candidate.starts_with(word)
         })
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, candidate)| format!("did you mean `{candidate}`?"))
@@ -193,5 +195,6 @@ mod tests {
             Some("did you mean `fixture`?")
         );
         assert_eq!(did_you_mean("zzz", ["fixture", "matrix"]), None);
+        assert_eq!(did_you_mean("z", ["x", "y"]), None);
     }
 }

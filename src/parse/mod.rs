@@ -1,1 +1,131 @@
-//! The parse stage.
+//! Text into an [`Article`], or every problem in it, each with its place and what to do. Pure: the
+//! catalogues an article is checked against are handed in.
+//!
+//! Entry: [`parse`]. Steps: [`front_matter`], fences and fill-ins ([`fences`]), the `--|` lines of
+//! each block ([`directives`], [`yaml`]), its options and SQL ([`experiment`], [`results`],
+//! [`sql`]), links in the prose ([`inline`]), and at last whether everything named exists
+//! ([`references`]).
+
+mod directives;
+mod experiment;
+mod fences;
+mod fill_in;
+mod front_matter;
+mod inline;
+mod matrix;
+mod problems;
+mod protocol;
+mod read;
+mod references;
+mod results;
+pub mod sql;
+#[cfg(test)]
+mod tests;
+mod yaml;
+
+pub use front_matter::{FULL_PROFILE, LINT_RULES};
+pub use inline::{MASK, markdown_options, mask};
+pub use references::FILL_IN_ROOTS;
+
+use crate::article::{Article, Block, BlockKind, FrontMatter};
+use crate::diagnostic::Diagnostic;
+use crate::source::{Source, Span};
+use directives::Sections;
+use fences::{Fence, Role};
+use problems::Problems;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What an article may name, out of the catalogues of other stages.
+pub struct Known<'a> {
+    pub versions: &'a [String],
+    pub instruments: &'a [&'a str],
+    pub charts: &'a [&'a str],
+}
+
+/// Longer articles are taken for a mistake.
+const MAX_BYTES: usize = 16 << 20;
+
+/// Reads the article in `source`.
+pub fn parse(
+    source: &Arc<Source>,
+    slug: &str,
+    directory: &Path,
+    known: &Known,
+) -> Result<Article, Vec<Diagnostic>> {
+    let problems = Problems::new(source);
+    if source.text.len() > MAX_BYTES {
+        let message = format!("the article is longer than {} MB", MAX_BYTES >> 20);
+        problems.error(0..0, message, "keep data in files of their own");
+        return Err(problems.into_sorted());
+    }
+    let (front_matter, start) = front_matter(&source.text, known, &problems);
+    let mut body = fences::read(&source.text, start, &problems);
+    let fences: Vec<(Fence, Sections)> = std::mem::take(&mut body.fences)
+        .into_iter()
+        .map(|fence| {
+            let sections = directives::sections(&fence.content, &problems);
+            (fence, sections)
+        })
+        .collect();
+    let blocks: Vec<Block> = fences
+        .iter()
+        .filter_map(|(fence, sections)| block(fence, sections, known, &problems))
+        .collect();
+    let prose = inline::read(&source.text, start, body, &problems);
+    references::check(&fences, &blocks, front_matter.as_ref(), &prose, &problems);
+    match front_matter {
+        Some(front_matter) if problems.count() == 0 => Ok(Article {
+            slug: slug.to_owned(),
+            directory: directory.to_owned(),
+            source: Arc::clone(source),
+            front_matter,
+            blocks,
+            prose,
+        }),
+        _ => Err(problems.into_sorted()),
+    }
+}
+
+/// The front matter, where it can be read, and where the body begins.
+fn front_matter(text: &str, known: &Known, problems: &Problems) -> (Option<FrontMatter>, usize) {
+    if let Some((yaml, span)) = front_matter::find(text) {
+        return (front_matter::read(&yaml, span, known, problems), span.end);
+    }
+    let begin = text.len() - text.trim_start_matches('\u{feff}').len();
+    let first_line = text[begin..].lines().next().unwrap_or_default();
+    let first = Span::new(begin, begin + first_line.trim_end().len());
+    if first_line.trim_end() == "---" {
+        problems.error(
+            first,
+            "the front matter is not closed",
+            "end it with a line `---`",
+        );
+        (None, text.len())
+    } else {
+        problems.error(
+            first,
+            "the article does not begin with its front matter",
+            "begin with a line `---`, then `title: …` and `postgres: {version: \"…\"}`, then a line `---`",
+        );
+        (None, begin)
+    }
+}
+
+fn block(fence: &Fence, sections: &Sections, known: &Known, problems: &Problems) -> Option<Block> {
+    let kind = match fence.role {
+        Role::Fixture => BlockKind::Fixture(experiment::fixture(fence, sections, problems)),
+        Role::Experiment => BlockKind::Experiment(Box::new(experiment::experiment(
+            fence, sections, known, problems,
+        ))),
+        Role::Claims => BlockKind::Claims(results::claims(fence, sections, problems)),
+        Role::Table => BlockKind::Table(results::table(fence, sections, problems)?),
+        Role::Chart => BlockKind::Chart(results::chart(fence, sections, known, problems)?),
+    };
+    Some(Block {
+        id: fence.id.clone(),
+        span: fence.span,
+        content: fence.content.clone(),
+        kind,
+    })
+}
