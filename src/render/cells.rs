@@ -102,7 +102,7 @@ mod tests {
         let table = Table {
             columns: vec![Column::new("a", "numeric"), Column::new("b", "text")],
             rows: vec![
-                vec![number("1.3333"), Value::Text("x".into())],
+                vec![number("1.33333"), Value::Text("x".into())],
                 vec![number("11.88"), Value::Null],
             ],
         };
@@ -110,7 +110,7 @@ mod tests {
         let texts: Vec<Vec<&str>> = (all.rows.iter())
             .map(|row| row.iter().map(|cell| cell.text.as_str()).collect())
             .collect();
-        assert_eq!(texts, [["1.33", "x"], ["11.88", "NULL"]]);
+        assert_eq!(texts, [["1.333", "x"], ["11.880", "NULL"]]);
         assert!(all.headings[0].numeric && all.rows[1][1].null);
     }
 

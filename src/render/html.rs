@@ -87,6 +87,14 @@ impl<'a> Document<'a> {
         State::of_all(self.verdicts_of(claim).iter().copied())
     }
 
+    /// The state of a value that was filled in: it is what was measured, so no quote's failing is
+    /// its own.
+    fn value_state(&self, claim: &str) -> State {
+        let own = (self.verdicts_of(claim).iter().copied())
+            .filter(|verdict| verdict.subject == Subject::Claim);
+        State::of_all(own)
+    }
+
     /// The state of the quote that a link is; the claim's, where it was not judged by itself.
     fn quote_state(&self, claim: &str, link: &Range<usize>) -> State {
         let quotes = &self.page.article.prose.quotes;
@@ -101,8 +109,10 @@ impl<'a> Document<'a> {
     /// What a figure says when pointed at.
     fn claim_title(&self, claim: &str, state: State) -> String {
         match self.verdicts_of(claim).first() {
-            Some(verdict) => format!("measured {}: {}", verdict.measured_text, state.text()),
-            None => state.text().to_owned(),
+            Some(verdict) if state != State::Unjudged => {
+                format!("measured {}: {}", verdict.measured_text, state.text())
+            }
+            _ => "measured".to_owned(),
         }
     }
 

@@ -141,16 +141,17 @@ pub fn read(text: &str) -> Option<BigDecimal> {
     BigDecimal::from_str(&text.trim().replace(',', "")).ok()
 }
 
-/// Decimals that show the smallest of these numbers with 3 significant digits: a column is
+/// Decimals that show the smallest of these numbers with 4 significant digits: a column is
 /// printed with the same number of decimals throughout.
 pub fn column_decimals<'a>(numbers: impl Iterator<Item = &'a BigDecimal>) -> i64 {
     const MOST: i64 = 6;
+    const SIGNIFICANT: i64 = 4;
     numbers
         .filter(|number| !number.is_zero())
         .map(|number| {
             let number = number.normalized();
             let (_, scale) = number.as_bigint_and_exponent();
-            let wanted = DEFAULT_SIGNIFICANT - integer_digits(&number);
+            let wanted = SIGNIFICANT - integer_digits(&number);
             wanted.clamp(0, MOST).min(scale.max(0))
         })
         .max()
@@ -265,8 +266,8 @@ mod tests {
             let numbers: Vec<BigDecimal> = texts.iter().map(|t| decimal(t)).collect();
             column_decimals(numbers.iter())
         };
-        assert_eq!(decimals(&["1.3333", "11.88"]), 2);
-        assert_eq!(decimals(&["234.81", "311"]), 0);
+        assert_eq!(decimals(&["1.33333", "11.88"]), 3);
+        assert_eq!(decimals(&["234.8123", "311"]), 1);
         assert_eq!(decimals(&["75.5", "8"]), 1);
         assert_eq!(decimals(&["1", "2"]), 0);
         assert_eq!(decimals(&[]), 0);

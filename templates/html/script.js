@@ -25,7 +25,7 @@
     const at = link.getBoundingClientRect();
     const left = Math.max(12, Math.min(at.left, innerWidth - card.offsetWidth - 12));
     const below = at.bottom + 8 + card.offsetHeight <= innerHeight;
-    const top = below ? at.bottom + 8 : Math.max(12, at.top - card.offsetHeight - 8);
+    const top = below ? at.bottom + 8 : Math.max(12, Math.min(at.top, innerHeight) - card.offsetHeight - 8);
     card.style.left = `${left}px`;
     card.style.top = `${top}px`;
     card.focus();

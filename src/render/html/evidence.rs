@@ -37,7 +37,7 @@ pub struct ClaimView<'a> {
 }
 
 /// A verdict in the table of all figures.
-#[derive(Serialize)]
+#[derive(PartialEq, Serialize)]
 struct Line {
     quoted: Option<String>,
     measured: String,
@@ -251,9 +251,15 @@ fn lines(
     if verdicts.is_empty() {
         return vec![line(None, State::Unjudged)];
     }
-    (verdicts.iter())
-        .map(|verdict| line(Some(verdict), State::of(verdict)))
-        .collect()
+    let mut lines: Vec<Line> = Vec::new();
+    for verdict in verdicts {
+        let line = line(Some(verdict), State::of(verdict));
+        // The same quote twice says nothing more.
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
 }
 
 // ---- samples ----------------------------------------------------------------------------------

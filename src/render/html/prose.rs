@@ -323,7 +323,7 @@ impl Writer<'_> {
         let text = escape(&filled.text);
         match &filled.claim {
             Some(claim) if !self.inside_link && first_time => {
-                let state = document.claim_state(claim);
+                let state = document.value_state(claim);
                 let anchor = self.add_use(claim, "value", &filled.text);
                 let title = document.claim_title(claim, state);
                 let html = value_link(claim, &anchor, state, &title, &text);
@@ -651,13 +651,22 @@ impl Writer<'_> {
             self.push(&format!("<li id=\"footnote-{next}\">"));
             let range = self.footnotes.definitions[&name].clone();
             self.write(&events[range])?;
+            // The way back stands at the end of the note's last paragraph.
+            let in_paragraph = self.html.ends_with("</p>\n");
+            if in_paragraph {
+                self.html.truncate(self.html.len() - "</p>\n".len());
+            }
             let mentions = self.footnotes.mentions.get(&name).copied().unwrap_or(0);
             for mention in 1..=mentions {
                 self.push(&format!(
-                    "<a href=\"#footnote-{next}-mention-{mention}\" role=\"doc-backlink\" aria-label=\"Back to the text\">↩</a> "
+                    " <a href=\"#footnote-{next}-mention-{mention}\" role=\"doc-backlink\" aria-label=\"Back to the text\">↩</a>"
                 ));
             }
-            self.push("</li>\n");
+            self.push(if in_paragraph {
+                "</p></li>\n"
+            } else {
+                "</li>\n"
+            });
         }
         Ok(std::mem::replace(&mut self.html, body))
     }
