@@ -181,9 +181,7 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             &engine(place)?,
             std::env::var("CI").is_ok_and(|value| value == "true"),
         ),
-        Command::Lint { articles } => {
-            command::lint(&project, &articles.articles, error_color())
-        }
+        Command::Lint { articles } => command::lint(&project, &articles.articles, error_color()),
         Command::New { slug } => command::new(&project, slug),
         Command::List { catalogue } => command::list(&project, *catalogue),
         Command::Doctor => command::doctor(&project),
@@ -238,8 +236,9 @@ fn report(text: &str) -> Result<(&'static Report, PathBuf), Failure> {
     report.map(|report| (report, path.into())).ok_or_else(|| {
         Failure::article(
             Diagnostic::error(format!("there is no report `{kind}`")).hint(
-                did_you_mean(kind, names())
-                    .unwrap_or_else(|| format!("there are {}", names().collect::<Vec<_>>().join(", "))),
+                did_you_mean(kind, names()).unwrap_or_else(|| {
+                    format!("there are {}", names().collect::<Vec<_>>().join(", "))
+                }),
             ),
         )
     })

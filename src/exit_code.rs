@@ -39,7 +39,11 @@ impl Failure {
 
     /// The same failure with a place for those of its diagnostics that have none.
     #[must_use]
-    pub fn at(self, source: &std::sync::Arc<crate::source::Source>, span: crate::source::Span) -> Self {
+    pub fn at(
+        self,
+        source: &std::sync::Arc<crate::source::Source>,
+        span: crate::source::Span,
+    ) -> Self {
         let place = |diagnostic: Diagnostic| match diagnostic.place {
             None => diagnostic.at(source, span),
             Some(_) => diagnostic,

@@ -107,11 +107,7 @@ fn every_case_gives_what_is_expected() {
         }
         let name = case.file_name().unwrap().to_string_lossy().into_owned();
         for file in files_below(&expected) {
-            let relative = file
-                .strip_prefix(&expected)
-                .unwrap()
-                .display()
-                .to_string();
+            let relative = file.strip_prefix(&expected).unwrap().display().to_string();
             let wanted = fs::read_to_string(&file).unwrap();
             match given.remove(&relative) {
                 Some(text) if text == wanted => {}

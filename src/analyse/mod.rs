@@ -107,8 +107,14 @@ pub async fn analyse(
     resolved: &Resolved,
     measurements: &Measurements<'_>,
 ) -> Result<Analysis, Failure> {
-    server.drop_database(DATABASE).await.map_err(Failure::from)?;
-    server.create_database(DATABASE, None).await.map_err(Failure::from)?;
+    server
+        .drop_database(DATABASE)
+        .await
+        .map_err(Failure::from)?;
+    server
+        .create_database(DATABASE, None)
+        .await
+        .map_err(Failure::from)?;
     let session = server
         .connect(DATABASE, Role::Author)
         .await
@@ -148,7 +154,10 @@ pub async fn analyse(
         problems, session, ..
     } = analyst;
     drop(session);
-    server.drop_database(DATABASE).await.map_err(Failure::from)?;
+    server
+        .drop_database(DATABASE)
+        .await
+        .map_err(Failure::from)?;
     if problems.is_empty() {
         Ok(analysis)
     } else {
@@ -167,10 +176,7 @@ impl Analyst<'_> {
     /// Statements of the tool's own.
     async fn own(&mut self, statements: &[&str]) -> Result<(), Failure> {
         for sql in statements {
-            self.session
-                .execute(sql)
-                .await
-                .map_err(Failure::from)?;
+            self.session.execute(sql).await.map_err(Failure::from)?;
         }
         Ok(())
     }
@@ -455,7 +461,10 @@ fn reads(article: &Article, query: &Statement) -> Vec<String> {
             .experiments()
             .map(|experiment| &experiment.id.value)
             .filter(|id| {
-                table == *id || table.strip_prefix(id.as_str()).is_some_and(|r| r.starts_with('_'))
+                table == *id
+                    || table
+                        .strip_prefix(id.as_str())
+                        .is_some_and(|r| r.starts_with('_'))
             })
             .max_by_key(|id| id.len())
     };

@@ -162,12 +162,20 @@ pub async fn measured_record(
 ) -> Result<Record, Failure> {
     let planned = context.plan(&options.force);
     if let Some(record) = context.stored_record(&planned) {
-        say(options, &format!("{}: nothing changed", context.article.slug));
+        say(
+            options,
+            &format!("{}: nothing changed", context.article.slug),
+        );
         return Ok(record);
     }
     let lock = context
         .store
-        .lock(|| say(options, "another build of this article is measuring; waiting for it"))
+        .lock(|| {
+            say(
+                options,
+                "another build of this article is measuring; waiting for it",
+            )
+        })
         .map_err(|error| Failure::internal(format!("cannot lock the results: {error}")))?;
     // What the other build has measured meanwhile need not be measured again.
     let planned = context.plan(&options.force);
@@ -183,7 +191,11 @@ pub async fn measured_record(
 }
 
 /// Says which engine and why, and for each experiment what is done and why.
-fn announce(context: &Context<'_>, planned: &[PlannedExperiment<'_>], options: &BuildOptions) -> Bar {
+fn announce(
+    context: &Context<'_>,
+    planned: &[PlannedExperiment<'_>],
+    options: &BuildOptions,
+) -> Bar {
     say(
         options,
         &format!(
@@ -298,11 +310,11 @@ async fn measure_and_analyse(
         return Err(Failure::Article(problems));
     }
     let planned = context.plan(&Force::Nothing);
-    let measured = measurements(&planned)
-        .ok_or_else(|| Failure::internal("an experiment was measured, but its result is missing"))?;
+    let measured = measurements(&planned).ok_or_else(|| {
+        Failure::internal("an experiment was measured, but its result is missing")
+    })?;
     bar.line("  claims, tables and charts are evaluated");
-    let analysis =
-        analyse::analyse(server, context.article, &context.resolved, &measured).await?;
+    let analysis = analyse::analyse(server, context.article, &context.resolved, &measured).await?;
     context.store_analysis(
         &planned,
         &StoredAnalysis {
@@ -362,15 +374,18 @@ fn write_files(folder: &Path, files: &[OutputFile]) -> Result<(), Failure> {
         let path = folder.join(&file.path);
         if fs::read(&path).ok().as_deref() != Some(&file.content) {
             let parent = path.parent().unwrap_or(folder);
-            fs::create_dir_all(parent)
-                .map_err(|error| Failure::io("create", parent, &error))?;
+            fs::create_dir_all(parent).map_err(|error| Failure::io("create", parent, &error))?;
             write_atomically(&path, &file.content)
                 .map_err(|error| Failure::io("write", &path, &error))?;
         }
         written.insert(path);
     }
     for ours in ["data", "charts"] {
-        for entry in fs::read_dir(folder.join(ours)).into_iter().flatten().flatten() {
+        for entry in fs::read_dir(folder.join(ours))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
             if !written.contains(&entry.path()) {
                 fs::remove_file(entry.path())
                     .map_err(|error| Failure::io("remove", &entry.path(), &error))?;

@@ -57,12 +57,24 @@ fn afresh<'a>(
     options: &CheckOptions,
 ) -> Result<Option<Built<'a>>, Failure> {
     let mut build = options.build.clone();
-    let context = Context::new(project, pins, article, build.profile.as_deref(), &build.engine)?;
+    let context = Context::new(
+        project,
+        pins,
+        article,
+        build.profile.as_deref(),
+        &build.engine,
+    )?;
     if build.force == Force::Nothing {
         build.force = Force::Everything;
     }
     let record = runtime()?.block_on(measured_record(&context, &build))?;
-    Ok(Some(judged(article, record, context.accepted.as_ref(), true, options)))
+    Ok(Some(judged(
+        article,
+        record,
+        context.accepted.as_ref(),
+        true,
+        options,
+    )))
 }
 
 /// Against the accepted record: it must be there, and of the article as it is now.
@@ -143,7 +155,10 @@ pub fn staleness(article: &Article, record: &Record) -> Result<Vec<Diagnostic>, 
 }
 
 fn stale(options: &CheckOptions, diagnostic: Diagnostic) {
-    eprintln!("{}\n", diagnostic.render(options.build.look.color == Color::Ansi));
+    eprintln!(
+        "{}\n",
+        diagnostic.render(options.build.look.color == Color::Ansi)
+    );
 }
 
 fn judged<'a>(

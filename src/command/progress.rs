@@ -48,11 +48,7 @@ pub struct Bar {
 }
 
 impl Bar {
-    pub fn new(
-        verbosity: Verbosity,
-        units: Vec<(String, usize)>,
-        durations: Durations,
-    ) -> Self {
+    pub fn new(verbosity: Verbosity, units: Vec<(String, usize)>, durations: Durations) -> Self {
         let terminal = std::io::stderr().is_terminal() && verbosity == Verbosity::Normal;
         let total = units.len();
         let bar = ProgressBar::with_draw_target(
@@ -120,10 +116,15 @@ impl Bar {
 
 impl Progress for Bar {
     fn activity(&self, experiment: &str, cell: &str, phase: &str) {
-        let parts: Vec<String> = [experiment.to_owned(), cell.to_owned(), phase.to_owned(), self.left()]
-            .into_iter()
-            .filter(|part| !part.is_empty())
-            .collect();
+        let parts: Vec<String> = [
+            experiment.to_owned(),
+            cell.to_owned(),
+            phase.to_owned(),
+            self.left(),
+        ]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect();
         self.bar.set_message(parts.join(" · "));
     }
 

@@ -181,7 +181,11 @@ fn read(path: &Path, pins: &Pins) -> Result<Article, Failure> {
     let bytes = fs::read(path).map_err(|error| failed(&error))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..at].iter().filter(|b| **b == b'\n').count() + 1;
+        let line = error.as_bytes()[..at]
+            .iter()
+            .filter(|b| **b == b'\n')
+            .count()
+            + 1;
         Failure::article(
             Diagnostic::error(format!("`{name}` is not UTF-8: see line {line}"))
                 .hint("save the article as UTF-8"),

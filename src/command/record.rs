@@ -9,7 +9,9 @@ use crate::engine::pins::{Pin, Pins};
 use crate::engine::{self, EngineChoice};
 use crate::exit_code::Failure;
 use crate::measure::{environment, statistics};
-use crate::plan::{self, Decision, Force, PlannedExperiment, Resolved, ServerIdentity, fingerprint};
+use crate::plan::{
+    self, Decision, Force, PlannedExperiment, Resolved, ServerIdentity, fingerprint,
+};
 use crate::record::store::{Store, StoredExperiment, read_record};
 use crate::record::{
     Environment, ExperimentRecord, FORMAT, HostEnvironment, Record, ServerEnvironment,

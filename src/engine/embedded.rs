@@ -15,8 +15,8 @@ pub(super) mod storage;
 mod template;
 mod user;
 
-use super::pins::{Pin, platform};
 use super::StartRequest;
+use super::pins::{Pin, platform};
 use super::session::{Address, log_tail};
 use super::trust;
 use crate::diagnostic::Diagnostic;

@@ -87,7 +87,10 @@ impl Watch {
         if let Some(share) = steal.filter(|share| *share > STEAL) {
             doubt(
                 "cpu-steal",
-                format!("the hypervisor gave {:.0} % of the CPU time away", share * 100.0),
+                format!(
+                    "the hypervisor gave {:.0} % of the CPU time away",
+                    share * 100.0
+                ),
                 "measure timings again on a quieter machine",
             );
         }
@@ -149,7 +152,10 @@ pub fn outliers(samples: &[Sample], label: impl Fn(usize) -> String) -> Vec<Doub
             .column("elapsed_ms")
             .and_then(|column| sample.row.rows.first()?[column].number()?.finite().cloned());
         if let Some(elapsed) = elapsed {
-            cells.entry(sample.cell).or_default().push((sample.run, elapsed));
+            cells
+                .entry(sample.cell)
+                .or_default()
+                .push((sample.run, elapsed));
         }
     }
     cells

@@ -3,8 +3,8 @@
 
 use super::script::{self, Rules};
 use crate::article::{Article, Fixture};
-use crate::engine::session::{Role, Session, SessionError};
 use crate::engine::Server;
+use crate::engine::session::{Role, Session, SessionError};
 use crate::exit_code::Failure;
 use crate::plan::Resolved;
 use std::collections::BTreeSet;
@@ -91,7 +91,10 @@ pub async fn create_database(
     template: Option<&str>,
 ) -> Result<(), Failure> {
     server.drop_database(name).await.map_err(Failure::from)?;
-    server.create_database(name, template).await.map_err(Failure::from)?;
+    server
+        .create_database(name, template)
+        .await
+        .map_err(Failure::from)?;
     if template.is_none() {
         for extension in &article.front_matter.postgres.extensions {
             server

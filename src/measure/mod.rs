@@ -62,7 +62,11 @@ pub async fn measure(
         ..
     } = *request;
     if let Some(fixture) = &experiment.fixture {
-        progress.activity(&experiment.id.value, "", &format!("fixture {}", fixture.value));
+        progress.activity(
+            &experiment.id.value,
+            "",
+            &format!("fixture {}", fixture.value),
+        );
         fixtures
             .build(server, article, resolved, &fixture.value)
             .await?;

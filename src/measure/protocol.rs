@@ -393,10 +393,7 @@ impl Protocol<'_> {
         let watch = Watch::begin(&mut self.control, &mut state.observer).await;
         for probe in probes.iter_mut().rev() {
             let mut sessions = sessions(&mut self.control, state);
-            probe
-                .before(&mut sessions)
-                .await
-                .map_err(Failure::from)?;
+            probe.before(&mut sessions).await.map_err(Failure::from)?;
         }
         let ran = self.window(cell, run, state).await?;
         let window = Window {
@@ -646,20 +643,25 @@ async fn script_rollback(session: &mut Session) -> Result<(), Failure> {
 
 /// Whether `measure` itself asks for a checkpoint, or for something that makes one.
 fn own_checkpoint(experiment: &Experiment) -> bool {
-    experiment.measure.script.statements.iter().any(|statement| {
-        let first: Vec<String> = statement
-            .text
-            .text
-            .split_whitespace()
-            .take(2)
-            .map(str::to_ascii_lowercase)
-            .collect();
-        let first: Vec<&str> = first.iter().map(String::as_str).collect();
-        matches!(
-            first.as_slice(),
-            ["checkpoint", ..] | ["create" | "drop", "database"]
-        )
-    })
+    experiment
+        .measure
+        .script
+        .statements
+        .iter()
+        .any(|statement| {
+            let first: Vec<String> = statement
+                .text
+                .text
+                .split_whitespace()
+                .take(2)
+                .map(str::to_ascii_lowercase)
+                .collect();
+            let first: Vec<&str> = first.iter().map(String::as_str).collect();
+            matches!(
+                first.as_slice(),
+                ["checkpoint", ..] | ["create" | "drop", "database"]
+            )
+        })
 }
 
 /// A result with its columns' types, asked of the same session. What cannot be described (a table
@@ -731,11 +733,13 @@ impl RowBuilder {
         value: Value,
         place: Option<(&Request<'_>, crate::source::Span)>,
     ) -> Result<(), Failure> {
-        if self.cells.iter().any(|(known, _)| known.name == column.name)
+        if self
+            .cells
+            .iter()
+            .any(|(known, _)| known.name == column.name)
             || ["run"].contains(&column.name.as_str())
-            || place.is_some_and(|(request, _)| {
-                request.experiment.cells.columns.contains(&column.name)
-            })
+            || place
+                .is_some_and(|(request, _)| request.experiment.cells.columns.contains(&column.name))
         {
             let mut diagnostic = Diagnostic::error(format!(
                 "the column `{}` is there already: an instrument, the matrix or another query has it",

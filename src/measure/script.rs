@@ -98,7 +98,14 @@ async fn step(
         rules,
         generated: false,
     };
-    let result = timed(session, server_clock.as_deref_mut(), &expanded.sql, &place, ran).await?;
+    let result = timed(
+        session,
+        server_clock.as_deref_mut(),
+        &expanded.sql,
+        &place,
+        ran,
+    )
+    .await?;
     match &statement.terminator {
         Terminator::Semicolon => {}
         Terminator::Gset { prefix } => set_variables(&result, prefix, variables, &place)?,
@@ -252,8 +259,11 @@ impl Place<'_> {
             _ => self.span(),
         };
         with_postgres_words(
-            Diagnostic::error(format!("Postgres: {} (SQLSTATE {})", error.message, error.sqlstate))
-                .at(self.rules.source, span),
+            Diagnostic::error(format!(
+                "Postgres: {} (SQLSTATE {})",
+                error.message, error.sqlstate
+            ))
+            .at(self.rules.source, span),
             error,
             self.generated.then_some(sql),
         )
@@ -306,7 +316,11 @@ mod tests {
     fn transactions_are_followed_by_their_first_words() {
         for (sql, before, after) in [
             ("BEGIN", false, true),
-            ("start transaction isolation level serializable", false, true),
+            (
+                "start transaction isolation level serializable",
+                false,
+                true,
+            ),
             ("UPDATE t SET a = 1", true, true),
             ("commit;", true, false),
             ("ROLLBACK TO SAVEPOINT s", true, true),

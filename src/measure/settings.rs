@@ -32,9 +32,8 @@ pub async fn apply(
     }
     let mut wanted = BTreeMap::new();
     for (name, value) in &experiment.settings {
-        let text = expand_text(&value.value, variables).map_err(|diagnostic| {
-            Failure::article(diagnostic.at(&article.source, value.span))
-        })?;
+        let text = expand_text(&value.value, variables)
+            .map_err(|diagnostic| Failure::article(diagnostic.at(&article.source, value.span)))?;
         wanted.insert(name.clone(), text);
     }
     let mut control = tool_session(server).await?;
@@ -63,7 +62,11 @@ pub async fn undo(server: &mut Server, applied: Applied) -> Result<(), Failure> 
         Applied::Reloaded(names) => {
             let mut control = tool_session(server).await?;
             for name in names {
-                execute(&mut control, &format!("ALTER SYSTEM RESET {}", identifier(&name))).await?;
+                execute(
+                    &mut control,
+                    &format!("ALTER SYSTEM RESET {}", identifier(&name)),
+                )
+                .await?;
             }
             await_reload(server, &mut control).await
         }
@@ -78,7 +81,10 @@ pub async fn tool_session(server: &Server) -> Result<Session, Failure> {
 }
 
 /// One of the tool's own statements; that it fails is not the article's fault.
-pub async fn execute(session: &mut Session, sql: &str) -> Result<Vec<Vec<Option<String>>>, Failure> {
+pub async fn execute(
+    session: &mut Session,
+    sql: &str,
+) -> Result<Vec<Vec<Option<String>>>, Failure> {
     session
         .execute(sql)
         .await
@@ -157,7 +163,11 @@ async fn reload(
     wanted: &BTreeMap<String, String>,
 ) -> Result<(), Failure> {
     for (name, value) in wanted {
-        let sql = format!("ALTER SYSTEM SET {} = {}", identifier(name), quote_literal(value));
+        let sql = format!(
+            "ALTER SYSTEM SET {} = {}",
+            identifier(name),
+            quote_literal(value)
+        );
         match control.execute(&sql).await {
             Ok(_) => {}
             Err(SessionError::Sql(error)) => {

@@ -139,7 +139,10 @@ mod tests {
             median(&exact).unwrap().to_plain_string(),
             "9007199254740993.2"
         );
-        assert_eq!(median(&decimals(&["3", "1", "2"])), Some(BigDecimal::from(2)));
+        assert_eq!(
+            median(&decimals(&["3", "1", "2"])),
+            Some(BigDecimal::from(2))
+        );
         assert_eq!(median(&[]), None);
     }
 

@@ -33,10 +33,7 @@ pub fn of_experiment(
         put(format!("server setting `{name}`"), value.clone());
     }
     for extension in &front.postgres.extensions {
-        put(
-            format!("extension `{}`", extension.value),
-            "created".into(),
-        );
+        put(format!("extension `{}`", extension.value), "created".into());
     }
     put("seed".into(), front.seed.to_plain_string());
     let mut used = BTreeSet::new();
@@ -133,7 +130,10 @@ fn experiment_fields(experiment: &Experiment, resolved: &Resolved) -> Vec<(Strin
         ("fresh".to_owned(), format!("{:?}", experiment.fresh)),
         ("connect".to_owned(), format!("{:?}", experiment.connect)),
         ("order".to_owned(), format!("{:?}", experiment.order)),
-        ("measure".to_owned(), script_text(&experiment.measure.script)),
+        (
+            "measure".to_owned(),
+            script_text(&experiment.measure.script),
+        ),
     ];
     let instruments: Vec<&str> = experiment
         .instruments
@@ -242,7 +242,11 @@ fn experiment_variables(experiment: &Experiment) -> BTreeSet<String> {
         .flat_map(|phase| variable_names(&phase.script))
         .collect();
     // `settings` and `session` values may name params too: `:work_mem`.
-    for value in experiment.settings.values().chain(experiment.session.values()) {
+    for value in experiment
+        .settings
+        .values()
+        .chain(experiment.session.values())
+    {
         names.extend(
             variables_of_text(&value.value)
                 .into_iter()

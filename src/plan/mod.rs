@@ -56,22 +56,23 @@ pub fn resolve(article: &Article, name: Option<&str>) -> Result<Resolved, Diagno
     let front = &article.front_matter;
     let name = name.unwrap_or(FULL);
     let none = Profile::default();
-    let profile = match front.profiles.get(name) {
-        Some(profile) => profile,
-        None if name == FULL => &none,
-        None => {
-            let known = || front.profiles.keys().map(String::as_str).chain([FULL]);
-            return Err(Diagnostic::error(format!(
-                "`{}` has no profile `{name}`",
-                article.source.name
-            ))
-            .at(&article.source, front.span)
-            .label("profiles are defined here")
-            .hint(did_you_mean(name, known()).unwrap_or_else(|| {
-                format!("it has {}", known().collect::<Vec<_>>().join(", "))
-            })));
-        }
-    };
+    let profile =
+        match front.profiles.get(name) {
+            Some(profile) => profile,
+            None if name == FULL => &none,
+            None => {
+                let known = || front.profiles.keys().map(String::as_str).chain([FULL]);
+                return Err(Diagnostic::error(format!(
+                    "`{}` has no profile `{name}`",
+                    article.source.name
+                ))
+                .at(&article.source, front.span)
+                .label("profiles are defined here")
+                .hint(did_you_mean(name, known()).unwrap_or_else(|| {
+                    format!("it has {}", known().collect::<Vec<_>>().join(", "))
+                })));
+            }
+        };
     let mut params = front.params.clone();
     for (param, value) in &profile.params {
         params.insert(param.clone(), value.clone());

@@ -6,7 +6,9 @@
 //! single run where cells are interleaved), and a last line that says the experiment is whole. A
 //! torn last line, as `kill -9` or a full disk leaves it, is ignored.
 
-use super::format::{Doubt, ExperimentRecord, FORMAT as RECORD_FORMAT, Fingerprint, Record, Sample};
+use super::format::{
+    Doubt, ExperimentRecord, FORMAT as RECORD_FORMAT, Fingerprint, Record, Sample,
+};
 use crate::article::Cells;
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
@@ -236,7 +238,11 @@ impl Store {
     ) -> io::Result<ResultWriter> {
         let folder = self.folder.join(experiment);
         fs::create_dir_all(&folder)?;
-        let path = folder.join(format!("{}-{}.jsonl", short(fingerprint), short(&start.host)));
+        let path = folder.join(format!(
+            "{}-{}.jsonl",
+            short(fingerprint),
+            short(&start.host)
+        ));
         let mut lines = vec![Line::Header {
             format: FORMAT,
             inputs: start.inputs.clone(),
@@ -428,7 +434,9 @@ mod tests {
         };
         let fingerprint = "f".repeat(64);
         let mut writer = store.writer("insert", &fingerprint, &start).unwrap();
-        writer.unit(0, 1.5, &[sample(0, 1), sample(0, 2)], &[]).unwrap();
+        writer
+            .unit(0, 1.5, &[sample(0, 1), sample(0, 2)], &[])
+            .unwrap();
         drop(writer);
         let path = fs::read_dir(folder.path().join("post/insert"))
             .unwrap()
@@ -456,7 +464,9 @@ mod tests {
     #[test]
     fn a_file_of_a_newer_format_counts_as_none() {
         assert_eq!(
-            parse("{\"header\":{\"format\":2,\"inputs\":{},\"host\":\"\",\"measured_at\":\"\",\"settings\":{}}}\n"),
+            parse(
+                "{\"header\":{\"format\":2,\"inputs\":{},\"host\":\"\",\"measured_at\":\"\",\"settings\":{}}}\n"
+            ),
             None
         );
     }

@@ -112,7 +112,11 @@ async fn scalar(control: &mut Session, sql: &str) -> Result<String, SessionError
 }
 
 async fn read(control: &mut Session, start: &str, end: &str) -> Result<Reading, SessionError> {
-    let bytes = number(control, &format!("SELECT '{end}'::pg_lsn - '{start}'::pg_lsn")).await?;
+    let bytes = number(
+        control,
+        &format!("SELECT '{end}'::pg_lsn - '{start}'::pg_lsn"),
+    )
+    .await?;
     if bytes == BigDecimal::from(0) {
         return Ok(reading(&bytes, Vec::new(), &BigDecimal::from(0)));
     }
@@ -130,8 +134,11 @@ async fn read(control: &mut Session, start: &str, end: &str) -> Result<Reading, 
     let images = if column_sum(&types, 3) == BigDecimal::from(0) {
         BigDecimal::from(0)
     } else if records <= BigDecimal::from(SMALL_WINDOW) {
-        number(control, &images_between(&format!("'{start}'::pg_lsn"), &format!("'{end}'::pg_lsn")))
-            .await?
+        number(
+            control,
+            &images_between(&format!("'{start}'::pg_lsn"), &format!("'{end}'::pg_lsn")),
+        )
+        .await?
     } else {
         number(control, &images_in_parts(start, end)).await?
     };
@@ -178,9 +185,8 @@ fn column_sum(rows: &[Vec<Option<String>>], column: usize) -> BigDecimal {
 
 fn reading(bytes: &BigDecimal, types: Vec<Vec<Option<String>>>, images: &BigDecimal) -> Reading {
     let image_bytes = column_sum(&types, 3);
-    let numeric = |number: &BigDecimal| {
-        Value::from_postgres(Some(&number.to_plain_string()), "numeric")
-    };
+    let numeric =
+        |number: &BigDecimal| Value::from_postgres(Some(&number.to_plain_string()), "numeric");
     let mut reading = INSTRUMENT.reading(vec![
         numeric(bytes),
         numeric(&(bytes - &image_bytes)),
