@@ -184,6 +184,7 @@ pub fn record(host: &str, values: &[(&str, &str)]) -> Record {
 /// An experiment's record of which only fingerprint and host matter.
 pub fn experiment(fingerprint: &str, host: &str) -> ExperimentRecord {
     ExperimentRecord {
+        derived: Vec::new(),
         fingerprint: fingerprint.to_owned(),
         inputs: Fingerprint::default(),
         host: host.to_owned(),

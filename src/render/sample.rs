@@ -440,6 +440,7 @@ fn record() -> Record {
             .collect(),
     };
     let experiment = ExperimentRecord {
+        derived: Vec::new(),
         fingerprint: "4c1d".repeat(16),
         inputs: Fingerprint::default(),
         host: "7a".repeat(32),
