@@ -13,12 +13,12 @@ pub struct BadFillIn {
     pub hint: &'static str,
 }
 
-/// The fill-ins of `text` that begin outside of the `verbatim` ranges (ascending). `\{{` is none.
-pub fn find(text: &str, verbatim: &[Range<usize>]) -> (Vec<FillIn>, Vec<BadFillIn>) {
+/// The fill-ins of `text` from `at` on that begin outside of the `verbatim` ranges (ascending).
+/// `\{{` is none.
+pub fn find(text: &str, mut at: usize, verbatim: &[Range<usize>]) -> (Vec<FillIn>, Vec<BadFillIn>) {
     let mut fill_ins = Vec::new();
     let mut wrong = Vec::new();
     let mut verbatim = verbatim.iter().peekable();
-    let mut at = 0;
     while let Some(found) = text[at..].find("{{") {
         let start = at + found;
         while verbatim.next_if(|range| range.end <= start).is_some() {}
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     fn expressions(text: &str) -> Vec<String> {
-        let (found, wrong) = find(text, &[]);
+        let (found, wrong) = find(text, 0, &[]);
         assert_eq!(wrong, [], "{text}");
         found
             .into_iter()
@@ -225,7 +225,7 @@ mod tests {
             ("a {{ }}", 2..7, "nothing to fill in"),
             ("{{}}", 0..4, "nothing to fill in"),
         ] {
-            let (found, wrong) = find(text, &[]);
+            let (found, wrong) = find(text, 0, &[]);
             assert_eq!(found, [], "{text}");
             assert_eq!((wrong[0].range.clone(), wrong[0].message), (range, message));
         }
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn verbatim_ranges_hold_no_fill_ins() {
         let text = "{{ a }} `{{ b }}` {{ c }}";
-        let (found, _) = find(text, std::slice::from_ref(&(8..17)));
+        let (found, _) = find(text, 0, std::slice::from_ref(&(8..17)));
         assert_eq!(found.len(), 2);
         assert_eq!(found[1].expression, "c");
     }
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn escapes_go_and_fill_ins_move_along() {
         let text = r"\{{ x }} {{ a }} \{{ {{ b }}";
-        let (fill_ins, _) = find(text, &[]);
+        let (fill_ins, _) = find(text, 0, &[]);
         let (plain, moved) = without_escapes(text, fill_ins);
         assert_eq!(plain, "{{ x }} {{ a }} {{ {{ b }}");
         let parts: Vec<&str> = moved.iter().map(|f| &plain[f.span.range()]).collect();
