@@ -11,6 +11,8 @@ pub struct BadFillIn {
     pub range: Range<usize>,
     pub message: &'static str,
     pub hint: &'static str,
+    /// Not closed, rather than empty.
+    pub is_open: bool,
 }
 
 /// The fill-ins of `text` from `at` on that begin outside of the `verbatim` ranges (ascending).
@@ -41,7 +43,12 @@ pub fn find(text: &str, mut at: usize, verbatim: &[Range<usize>]) -> (Vec<FillIn
                 at = end;
             }
             Err(problem) => {
-                at = problem.range.end;
+                // Where one is not closed, its line holds no other that could be trusted.
+                let end = problem.range.end;
+                let line_end = text[end..]
+                    .find('\n')
+                    .map_or(text.len(), |length| end + length);
+                at = if problem.is_open { line_end } else { end };
                 wrong.push(problem);
             }
         }
@@ -93,6 +100,7 @@ fn scan(text: &str, start: usize) -> Result<usize, BadFillIn> {
                         range: start..end,
                         message: "nothing to fill in",
                         hint: "name a claim or a param between the braces, or write `\\{{` for the braces themselves",
+                        is_open: false,
                     })
                 } else {
                     Ok(end)
@@ -106,6 +114,7 @@ fn scan(text: &str, start: usize) -> Result<usize, BadFillIn> {
         range: start..start + 2,
         message: "`{{` is not closed on its line",
         hint: "close it with `}}` on the same line, or write `\\{{` for the braces themselves",
+        is_open: true,
     })
 }
 

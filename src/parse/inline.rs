@@ -9,7 +9,7 @@ use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
 use std::ops::Range;
 
 /// The schemes that mean something to us.
-const SCHEMES: [&str; 5] = ["claim:", "cite:", "chart:", "table:", "experiment:"];
+pub const SCHEMES: [&str; 5] = ["claim:", "cite:", "chart:", "table:", "experiment:"];
 
 /// Gathers what the prose says from the events of one parse of the body.
 pub struct Reader<'a> {
@@ -280,20 +280,4 @@ impl<'a> Reader<'a> {
             );
         }
     }
-}
-
-/// `[76][claim:x]` without a definition of `claim:x` would stand in the page unchecked.
-pub fn tell_undefined(span: Span, reference: &str, problems: &Problems) {
-    let Some(scheme) = SCHEMES
-        .iter()
-        .find(|scheme| reference.starts_with(**scheme))
-    else {
-        return;
-    };
-    let name = reference[scheme.len()..].trim();
-    problems.error(
-        span,
-        format!("`{reference}` is not defined"),
-        format!("write the destination in parentheses: `[…]({scheme}{name})`"),
-    );
 }

@@ -4,7 +4,7 @@
 
 use super::fences::{Fence, Finder};
 use super::fill_in;
-use super::inline::{Reader, tell_undefined};
+use super::inline::Reader;
 use super::problems::Problems;
 use crate::article::{FillIn, Prose};
 use crate::source::Span;
@@ -45,19 +45,31 @@ pub fn mask(text: &str, ranges: impl IntoIterator<Item = Range<usize>>) -> Strin
 /// nothing changes, which the second round nearly always shows.
 const ROUNDS: usize = 8;
 
+/// `[76 bytes][name]` where `name` is defined nowhere: ordinary text to Markdown.
+pub struct UndefinedLink {
+    pub name: String,
+    pub span: Span,
+}
+
 /// Reads the body, `text[start..]`.
-pub fn read(text: &str, start: usize, problems: &Problems) -> (Vec<Fence>, Prose) {
+pub fn read(
+    text: &str,
+    start: usize,
+    problems: &Problems,
+) -> (Vec<Fence>, Prose, Vec<UndefinedLink>) {
     let mut fill_ins: Vec<FillIn> = Vec::new();
-    for round in 1.. {
+    let mut rounds = 0;
+    loop {
+        rounds += 1;
         let found_here = Problems::new(problems.source);
-        let (finder, reader) = parse(text, start, &fill_ins, &found_here);
+        let (finder, reader, undefined) = parse(text, start, &fill_ins, &found_here);
         let verbatim: Vec<Range<usize>> = finder
             .verbatim
             .iter()
             .map(|(range, _)| range.start + start..range.end + start)
             .collect();
         let (found, wrong) = fill_in::find(text, start, &verbatim);
-        if found != fill_ins && round < ROUNDS {
+        if found != fill_ins && rounds < ROUNDS {
             fill_ins = found;
             continue;
         }
@@ -67,9 +79,8 @@ pub fn read(text: &str, start: usize, problems: &Problems) -> (Vec<Fence>, Prose
         let prose = reader.finish(start, &verbatim);
         let fences = finder.finish(text, start, problems);
         problems.extend(found_here.into_sorted());
-        return (fences, prose);
+        return (fences, prose, undefined);
     }
-    unreachable!("the last round returns")
 }
 
 /// One parse of the body with these fill-ins masked.
@@ -78,18 +89,19 @@ fn parse<'a>(
     start: usize,
     fill_ins: &'a [FillIn],
     problems: &'a Problems<'a>,
-) -> (Finder, Reader<'a>) {
+) -> (Finder, Reader<'a>, Vec<UndefinedLink>) {
     let masked = mask(
         &text[start..],
         fill_ins
             .iter()
             .map(|fill_in| fill_in.span.start - start..fill_in.span.end - start),
     );
-    let broken = RefCell::new(Vec::new());
+    let undefined = RefCell::new(Vec::new());
     let on_broken = |link: BrokenLink| -> Option<(CowStr, CowStr)> {
-        broken
-            .borrow_mut()
-            .push((link.span, link.reference.into_string()));
+        undefined.borrow_mut().push(UndefinedLink {
+            span: Span::new(link.span.start + start, link.span.end + start),
+            name: link.reference.into_string(),
+        });
         None
     };
     let mut finder = Finder::default();
@@ -100,9 +112,5 @@ fn parse<'a>(
         finder.event(&event, &range);
         reader.event(event, range.start + start..range.end + start);
     }
-    for (span, reference) in broken.take() {
-        let span = Span::new(span.start + start, span.end + start);
-        tell_undefined(span, &reference, problems);
-    }
-    (finder, reader)
+    (finder, reader, undefined.take())
 }

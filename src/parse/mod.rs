@@ -61,7 +61,7 @@ pub fn parse(
         return Err(problems.into_sorted());
     }
     let (front_matter, start) = front_matter(&source.text, known, &problems);
-    let (fences, prose) = markdown::read(&source.text, start, &problems);
+    let (fences, prose, undefined) = markdown::read(&source.text, start, &problems);
     let fences: Vec<(Fence, Sections)> = fences
         .into_iter()
         .map(|fence| {
@@ -73,7 +73,8 @@ pub fn parse(
         .iter()
         .filter_map(|(fence, sections)| block(fence, sections, known, &problems))
         .collect();
-    references::check(&fences, &blocks, front_matter.as_ref(), &prose, &problems);
+    let names = references::Names::collect(&fences, &blocks, front_matter.as_ref(), &problems);
+    names.check(&blocks, &prose, &undefined);
     match front_matter {
         Some(front_matter) if problems.count() == 0 => Ok(Article {
             slug: slug.to_owned(),
