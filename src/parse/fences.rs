@@ -1,15 +1,12 @@
-//! Finds an article's fences and every other stretch that is no text, with a Markdown parser, so
-//! that fences in lists and block quotes count and those in HTML do not. `{{ … }}` are masked
-//! while Markdown is parsed: an expression may hold anything that means something to Markdown.
+//! An article's fences, and every other stretch that is no text: what a Markdown parser says of
+//! them, so that fences in lists and block quotes count and those in HTML do not.
 
-use super::fill_in::{self, BadFillIn};
-use super::inline::{markdown_options, mask};
+use super::fill_in;
 use super::problems::Problems;
 use super::read::is_name;
-use crate::article::FillIn;
 use crate::diagnostic::did_you_mean;
 use crate::source::{Extract, Span, Spanned};
-use pulldown_cmark::{CodeBlockKind, Event, Parser, Tag, TagEnd};
+use pulldown_cmark::{CodeBlockKind, Event, Tag, TagEnd};
 use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,73 +37,8 @@ pub struct Fence {
     pub content: Extract,
 }
 
-/// The body of an article, cut into what means something. All places are source offsets.
-#[derive(Debug)]
-pub struct Body {
-    /// The body with every fill-in masked; as long as the body.
-    pub masked: String,
-    pub fences: Vec<Fence>,
-    pub fill_ins: Vec<FillIn>,
-    /// Code, HTML and live blocks, ascending.
-    pub verbatim: Vec<Range<usize>>,
-}
-
-/// Masking changes what Markdown sees, which may change what is to be masked: repeated until
-/// nothing changes, which the second round nearly always shows.
-const ROUNDS: usize = 8;
-
-/// Reads the body, `text[start..]`.
-pub fn read(text: &str, start: usize, problems: &Problems) -> Body {
-    let body = &text[start..];
-    let mut fill_ins: Vec<FillIn> = Vec::new();
-    let mut wrong: Vec<BadFillIn> = Vec::new();
-    let mut masked = body.to_owned();
-    let mut scan = scan(&masked);
-    for _ in 0..ROUNDS {
-        let ranges: Vec<Range<usize>> = scan
-            .verbatim
-            .iter()
-            .map(|(range, _)| range.clone())
-            .collect();
-        let (found, bad) = fill_in::find(body, &ranges);
-        wrong = bad;
-        if found == fill_ins {
-            break;
-        }
-        masked = mask(body, found.iter().map(|fill_in| fill_in.span.range()));
-        fill_ins = found;
-        scan = self::scan(&masked);
-    }
-    for bad in wrong {
-        let range = start + bad.range.start..start + bad.range.end;
-        problems.error(range, bad.message, bad.hint);
-    }
-    tell_fill_ins_in_html(body, start, &scan, problems);
-    let fences = scan
-        .fences
-        .into_iter()
-        .filter_map(|raw| fence(raw, text, start, problems))
-        .collect();
-    Body {
-        masked,
-        fences,
-        fill_ins: fill_ins
-            .into_iter()
-            .map(|fill_in| FillIn {
-                span: Span::new(fill_in.span.start + start, fill_in.span.end + start),
-                ..fill_in
-            })
-            .collect(),
-        verbatim: scan
-            .verbatim
-            .into_iter()
-            .map(|(range, _)| range.start + start..range.end + start)
-            .collect(),
-    }
-}
-
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Verbatim {
+pub enum Verbatim {
     Code,
     Html,
 }
@@ -117,57 +49,66 @@ struct RawFence {
     pieces: Vec<Range<usize>>,
 }
 
-struct Scan {
-    verbatim: Vec<(Range<usize>, Verbatim)>,
+/// Gathers fences and verbatim stretches from the events of one parse of the body.
+#[derive(Default)]
+pub struct Finder {
+    /// Code, HTML and live blocks, ascending, as offsets in the body.
+    pub verbatim: Vec<(Range<usize>, Verbatim)>,
     fences: Vec<RawFence>,
+    open: Option<RawFence>,
 }
 
-fn scan(masked: &str) -> Scan {
-    let mut scan = Scan {
-        verbatim: Vec::new(),
-        fences: Vec::new(),
-    };
-    let mut open: Option<RawFence> = None;
-    for (event, range) in Parser::new_ext(masked, markdown_options()).into_offset_iter() {
+impl Finder {
+    pub fn event(&mut self, event: &Event, range: &Range<usize>) {
         match event {
             Event::Start(Tag::CodeBlock(kind)) => {
-                scan.verbatim.push((range.clone(), Verbatim::Code));
+                self.verbatim.push((range.clone(), Verbatim::Code));
                 if let CodeBlockKind::Fenced(info) = kind {
-                    open = Some(RawFence {
-                        info: info.into_string(),
-                        range,
+                    self.open = Some(RawFence {
+                        info: info.to_string(),
+                        range: range.clone(),
                         pieces: Vec::new(),
                     });
                 }
             }
-            Event::End(TagEnd::CodeBlock) => scan.fences.extend(open.take()),
+            Event::End(TagEnd::CodeBlock) => self.fences.extend(self.open.take()),
             Event::Text(_) => {
-                if let Some(fence) = &mut open {
-                    fence.pieces.push(range);
+                if let Some(fence) = &mut self.open {
+                    fence.pieces.push(range.clone());
                 }
             }
-            Event::Code(_) => scan.verbatim.push((range, Verbatim::Code)),
+            Event::Code(_) => self.verbatim.push((range.clone(), Verbatim::Code)),
             Event::Html(_) | Event::InlineHtml(_) => {
-                scan.verbatim.push((range, Verbatim::Html));
+                self.verbatim.push((range.clone(), Verbatim::Html));
             }
             _ => {}
         }
     }
-    scan
+
+    /// The live fences of the body, `text[start..]`.
+    pub fn finish(self, text: &str, start: usize, problems: &Problems) -> Vec<Fence> {
+        tell_fill_ins_in_html(&text[start..], start, &self.verbatim, problems);
+        self.fences
+            .into_iter()
+            .filter_map(|raw| fence(raw, text, start, problems))
+            .collect()
+    }
 }
 
 /// Nothing is filled in inside HTML, and nothing that looks so is left in a page.
-fn tell_fill_ins_in_html(body: &str, start: usize, scan: &Scan, problems: &Problems) {
-    let html = scan
-        .verbatim
-        .iter()
-        .filter(|(_, kind)| *kind == Verbatim::Html);
+fn tell_fill_ins_in_html(
+    body: &str,
+    start: usize,
+    verbatim: &[(Range<usize>, Verbatim)],
+    problems: &Problems,
+) {
+    let html = verbatim.iter().filter(|(_, kind)| *kind == Verbatim::Html);
     for (range, _) in html {
         let text = &body[range.clone()];
         if text.starts_with("<!--") {
             continue;
         }
-        let (found, _) = fill_in::find(text, &[]);
+        let (found, _) = fill_in::find(text, 0, &[]);
         for fill_in in found {
             let at = start + range.start;
             problems.error(

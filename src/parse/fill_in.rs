@@ -11,14 +11,16 @@ pub struct BadFillIn {
     pub range: Range<usize>,
     pub message: &'static str,
     pub hint: &'static str,
+    /// Not closed, rather than empty.
+    pub is_open: bool,
 }
 
-/// The fill-ins of `text` that begin outside of the `verbatim` ranges (ascending). `\{{` is none.
-pub fn find(text: &str, verbatim: &[Range<usize>]) -> (Vec<FillIn>, Vec<BadFillIn>) {
+/// The fill-ins of `text` from `at` on that begin outside of the `verbatim` ranges (ascending).
+/// `\{{` is none.
+pub fn find(text: &str, mut at: usize, verbatim: &[Range<usize>]) -> (Vec<FillIn>, Vec<BadFillIn>) {
     let mut fill_ins = Vec::new();
     let mut wrong = Vec::new();
     let mut verbatim = verbatim.iter().peekable();
-    let mut at = 0;
     while let Some(found) = text[at..].find("{{") {
         let start = at + found;
         while verbatim.next_if(|range| range.end <= start).is_some() {}
@@ -41,7 +43,12 @@ pub fn find(text: &str, verbatim: &[Range<usize>]) -> (Vec<FillIn>, Vec<BadFillI
                 at = end;
             }
             Err(problem) => {
-                at = problem.range.end;
+                // Where one is not closed, its line holds no other that could be trusted.
+                let end = problem.range.end;
+                let line_end = text[end..]
+                    .find('\n')
+                    .map_or(text.len(), |length| end + length);
+                at = if problem.is_open { line_end } else { end };
                 wrong.push(problem);
             }
         }
@@ -93,6 +100,7 @@ fn scan(text: &str, start: usize) -> Result<usize, BadFillIn> {
                         range: start..end,
                         message: "nothing to fill in",
                         hint: "name a claim or a param between the braces, or write `\\{{` for the braces themselves",
+                        is_open: false,
                     })
                 } else {
                     Ok(end)
@@ -106,6 +114,7 @@ fn scan(text: &str, start: usize) -> Result<usize, BadFillIn> {
         range: start..start + 2,
         message: "`{{` is not closed on its line",
         hint: "close it with `}}` on the same line, or write `\\{{` for the braces themselves",
+        is_open: true,
     })
 }
 
@@ -187,7 +196,7 @@ mod tests {
     use super::*;
 
     fn expressions(text: &str) -> Vec<String> {
-        let (found, wrong) = find(text, &[]);
+        let (found, wrong) = find(text, 0, &[]);
         assert_eq!(wrong, [], "{text}");
         found
             .into_iter()
@@ -225,7 +234,7 @@ mod tests {
             ("a {{ }}", 2..7, "nothing to fill in"),
             ("{{}}", 0..4, "nothing to fill in"),
         ] {
-            let (found, wrong) = find(text, &[]);
+            let (found, wrong) = find(text, 0, &[]);
             assert_eq!(found, [], "{text}");
             assert_eq!((wrong[0].range.clone(), wrong[0].message), (range, message));
         }
@@ -234,7 +243,7 @@ mod tests {
     #[test]
     fn verbatim_ranges_hold_no_fill_ins() {
         let text = "{{ a }} `{{ b }}` {{ c }}";
-        let (found, _) = find(text, std::slice::from_ref(&(8..17)));
+        let (found, _) = find(text, 0, std::slice::from_ref(&(8..17)));
         assert_eq!(found.len(), 2);
         assert_eq!(found[1].expression, "c");
     }
@@ -242,7 +251,7 @@ mod tests {
     #[test]
     fn escapes_go_and_fill_ins_move_along() {
         let text = r"\{{ x }} {{ a }} \{{ {{ b }}";
-        let (fill_ins, _) = find(text, &[]);
+        let (fill_ins, _) = find(text, 0, &[]);
         let (plain, moved) = without_escapes(text, fill_ins);
         assert_eq!(plain, "{{ x }} {{ a }} {{ {{ b }}");
         let parts: Vec<&str> = moved.iter().map(|f| &plain[f.span.range()]).collect();

@@ -296,7 +296,7 @@ fn size(node: &Node, problems: &Problems) -> Option<String> {
 
 fn seed(node: &Node, problems: &Problems) -> Option<BigDecimal> {
     let seed = problems.number(node)?;
-    if seed < -1 || seed > 1 {
+    if seed.abs() > 1 {
         problems.error(
             node.span,
             format!(

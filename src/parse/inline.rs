@@ -1,86 +1,21 @@
 //! What the prose says that is checked or numbered: quotes, references and citations are links of
-//! schemes of their own, found by a Markdown parser. Rendering parses with the same options and
-//! the same mask, so that both see the same document.
+//! schemes of their own, which a Markdown parser finds in every form a link can have.
 
-use super::fences::Body;
+use super::markdown::MASK;
 use super::problems::Problems;
-use crate::article::{Citation, Prose, Quote, Reference, ReferenceKind};
+use crate::article::{Citation, FillIn, Prose, Quote, Reference, ReferenceKind};
 use crate::source::{Span, Spanned};
-use pulldown_cmark::{BrokenLink, CowStr, Event, LinkType, Options, Parser, Tag, TagEnd};
-use std::cell::RefCell;
+use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
 use std::ops::Range;
 
-/// The Markdown an article is written in. Quotes are left straight: they may stand in `{{ }}`.
-pub fn markdown_options() -> Options {
-    Options::ENABLE_TABLES
-        | Options::ENABLE_FOOTNOTES
-        | Options::ENABLE_STRIKETHROUGH
-        | Options::ENABLE_TASKLISTS
-        | Options::ENABLE_HEADING_ATTRIBUTES
-        | Options::ENABLE_GFM
-}
-
-/// Begins every mask; in the private use area, so that no article means it.
-pub const MASK: char = '\u{e000}';
-
-/// `text` with each of the ranges (ascending, at least three bytes long) overwritten by [`MASK`]
-/// and as many `x` as keep its length. Markdown then sees one word wherever a value is filled in,
-/// and all offsets stay true: a text event that covers a range's start is where its value goes.
-pub fn mask(text: &str, ranges: impl IntoIterator<Item = Range<usize>>) -> String {
-    let mut masked = String::with_capacity(text.len());
-    let mut at = 0;
-    for range in ranges {
-        masked.push_str(&text[at..range.start]);
-        masked.push(MASK);
-        masked.extend(std::iter::repeat_n('x', range.len() - MASK.len_utf8()));
-        at = range.end;
-    }
-    masked.push_str(&text[at..]);
-    masked
-}
-
-/// Reads the prose of the body, `text[start..]`.
-pub fn read(text: &str, start: usize, body: Body, problems: &Problems) -> Prose {
-    let broken = RefCell::new(Vec::new());
-    let on_broken = |link: BrokenLink| -> Option<(CowStr, CowStr)> {
-        broken
-            .borrow_mut()
-            .push((link.span, link.reference.into_string()));
-        None
-    };
-    let mut reader = Reader {
-        text,
-        start,
-        problems,
-        body: &body,
-        prose: Prose::default(),
-        open: Vec::new(),
-        links: Vec::new(),
-        shown: 0,
-    };
-    let parser =
-        Parser::new_with_broken_link_callback(&body.masked, markdown_options(), Some(&on_broken));
-    for (event, range) in parser.into_offset_iter() {
-        reader.event(event, range.start + start..range.end + start);
-    }
-    reader.tell_fill_ins_not_shown(body.fill_ins.len());
-    reader.tell_links_that_are_none();
-    let mut prose = reader.prose;
-    for (span, reference) in broken.into_inner() {
-        tell_undefined(span.start + start..span.end + start, &reference, problems);
-    }
-    prose.fill_ins = body.fill_ins;
-    prose
-}
-
 /// The schemes that mean something to us.
-const SCHEMES: [&str; 5] = ["claim:", "cite:", "chart:", "table:", "experiment:"];
+pub const SCHEMES: [&str; 5] = ["claim:", "cite:", "chart:", "table:", "experiment:"];
 
-struct Reader<'a> {
+/// Gathers what the prose says from the events of one parse of the body.
+pub struct Reader<'a> {
     text: &'a str,
-    start: usize,
     problems: &'a Problems<'a>,
-    body: &'a Body,
+    fill_ins: &'a [FillIn],
     prose: Prose,
     /// Links and images that are not ended yet, the innermost last.
     open: Vec<OpenLink>,
@@ -100,18 +35,40 @@ struct OpenLink {
     text_end: usize,
 }
 
-impl Reader<'_> {
-    fn event(&mut self, event: Event, range: Range<usize>) {
-        // The end of a link is nothing inside it, but it is inside the one around.
-        let ended = match event {
-            Event::End(TagEnd::Link | TagEnd::Image) => self.open.pop(),
-            _ => None,
-        };
-        for open in &mut self.open {
-            open.text_end = open.text_end.max(range.end.min(open.range.end));
+impl<'a> Reader<'a> {
+    /// `fill_ins` are those that were masked; all places are offsets in `text`, the article.
+    pub fn new(text: &'a str, fill_ins: &'a [FillIn], problems: &'a Problems<'a>) -> Self {
+        Self {
+            text,
+            problems,
+            fill_ins,
+            prose: Prose::default(),
+            open: Vec::new(),
+            links: Vec::new(),
+            shown: 0,
         }
-        if let Some(link) = ended {
-            return self.end(link);
+    }
+
+    /// The prose of the body, which begins at `start`; `verbatim` are its stretches that are no
+    /// text, ascending.
+    pub fn finish(mut self, start: usize, verbatim: &[Range<usize>]) -> Prose {
+        for index in self.shown..self.fill_ins.len() {
+            self.tell_not_shown(index);
+        }
+        self.tell_links_that_are_none(start, verbatim);
+        self.prose.fill_ins = self.fill_ins.to_vec();
+        self.prose
+    }
+
+    pub fn event(&mut self, event: Event, range: Range<usize>) {
+        if let Event::End(TagEnd::Link | TagEnd::Image) = event {
+            if let Some(link) = self.open.pop() {
+                self.end(link);
+            }
+            return;
+        }
+        if let Some(link) = self.open.last_mut() {
+            link.text_end = link.text_end.max(range.end.min(link.range.end));
         }
         match event {
             Event::Start(Tag::Link {
@@ -152,14 +109,14 @@ impl Reader<'_> {
     }
 
     fn add_text(&mut self, text: &str) {
-        for open in &mut self.open {
-            open.text.push_str(text);
+        if let Some(link) = self.open.last_mut() {
+            link.text.push_str(text);
         }
     }
 
     /// Text events come in the order of the text, and so do the fill-ins.
     fn show_fill_ins(&mut self, range: &Range<usize>) {
-        while let Some(fill_in) = self.body.fill_ins.get(self.shown) {
+        while let Some(fill_in) = self.fill_ins.get(self.shown) {
             if fill_in.span.start >= range.end {
                 break;
             }
@@ -170,28 +127,33 @@ impl Reader<'_> {
         }
     }
 
-    fn tell_fill_ins_not_shown(&mut self, count: usize) {
-        for index in self.shown..count {
-            self.tell_not_shown(index);
-        }
-    }
-
     fn tell_not_shown(&self, index: usize) {
         self.problems.error(
-            self.body.fill_ins[index].span,
+            self.fill_ins[index].span,
             "nothing can be filled in here",
             "values go into text, headings, link texts and alt texts, not into a link's destination",
         );
     }
 
-    fn end(&mut self, link: OpenLink) {
-        let Some(scheme) = SCHEMES
+    fn end(&mut self, mut link: OpenLink) {
+        let scheme = SCHEMES
             .iter()
-            .find(|scheme| link.destination.starts_with(**scheme))
-        else {
-            return;
-        };
-        let target = link.destination[scheme.len()..].to_owned();
+            .find(|scheme| link.destination.starts_with(**scheme));
+        if let Some(scheme) = scheme {
+            self.tell_or_keep(&link, scheme);
+        }
+        // What an image's alt text holds, the link around it holds too.
+        if let Some(around) = self.open.last_mut() {
+            around.text_end = around.text_end.max(link.range.end);
+            if around.text.is_empty() {
+                std::mem::swap(&mut around.text, &mut link.text);
+            } else {
+                around.text.push_str(&link.text);
+            }
+        }
+    }
+
+    fn tell_or_keep(&mut self, link: &OpenLink, scheme: &str) {
         let span = Span::from(link.range.clone());
         if link.image {
             self.problems.error(
@@ -201,25 +163,25 @@ impl Reader<'_> {
             );
             return;
         }
-        let text_span = self.text_span(&link);
-        let target = Spanned::new(target, self.target_span(&link, text_span, scheme));
-        if *scheme == "claim:" {
-            self.quote(link, target, text_span);
-            return;
-        }
+        let text_span = self.text_span(link);
+        let target = Spanned::new(
+            link.destination[scheme.len()..].to_owned(),
+            self.target_span(link, text_span, scheme),
+        );
         let text = if matches!(link.kind, LinkType::Autolink) {
             String::new()
         } else {
-            link.text
+            link.text.clone()
         };
-        let kind = match *scheme {
-            "chart:" => ReferenceKind::Chart,
-            "table:" => ReferenceKind::Table,
-            "experiment:" => ReferenceKind::Experiment,
-            _ => {
+        let kind = match scheme {
+            "claim:" => return self.quote(text, target, text_span, span),
+            "cite:" => {
                 self.prose.citations.push(Citation { target, text, span });
                 return;
             }
+            "chart:" => ReferenceKind::Chart,
+            "table:" => ReferenceKind::Table,
+            _ => ReferenceKind::Experiment,
         };
         self.prose.references.push(Reference {
             kind,
@@ -229,16 +191,15 @@ impl Reader<'_> {
         });
     }
 
-    fn quote(&mut self, link: OpenLink, claim: Spanned<String>, text_span: Span) {
-        let span = Span::from(link.range.clone());
+    fn quote(&mut self, text: String, claim: Spanned<String>, text_span: Span, span: Span) {
         let name = &claim.value;
-        if matches!(link.kind, LinkType::Autolink) || link.text.trim().is_empty() {
+        if text.trim().is_empty() {
             self.problems.error(
                 span,
                 "a quote without a text",
                 format!("write what is claimed, `[76 bytes](claim:{name})`, or have it filled in, `{{{{ {name} }}}}`"),
             );
-        } else if link.text.contains(MASK) {
+        } else if text.contains(MASK) {
             self.problems.error(
                 text_span,
                 "a quote's text cannot be filled in",
@@ -247,7 +208,7 @@ impl Reader<'_> {
         } else {
             self.prose.quotes.push(Quote {
                 claim,
-                text: link.text,
+                text,
                 text_span,
                 span,
             });
@@ -283,12 +244,12 @@ impl Reader<'_> {
     }
 
     /// `[76](claim: x)` is no link to Markdown, and would stand in the page unchecked.
-    fn tell_links_that_are_none(&self) {
+    fn tell_links_that_are_none(&self, start: usize, verbatim: &[Range<usize>]) {
         let mut links = self.links.iter().peekable();
-        let mut verbatim = self.body.verbatim.iter().peekable();
+        let mut verbatim = verbatim.iter().peekable();
         let mut reached = 0;
-        for (found, _) in self.text[self.start..].match_indices("](") {
-            let at = self.start + found;
+        for (found, _) in self.text[start..].match_indices("](") {
+            let at = start + found;
             while let Some(link) = links.next_if(|link| link.start <= at) {
                 reached = reached.max(link.end);
             }
@@ -319,20 +280,4 @@ impl Reader<'_> {
             );
         }
     }
-}
-
-/// `[76][claim:x]` without a definition of `claim:x` would stand in the page unchecked.
-fn tell_undefined(span: Range<usize>, reference: &str, problems: &Problems) {
-    let Some(scheme) = SCHEMES
-        .iter()
-        .find(|scheme| reference.starts_with(**scheme))
-    else {
-        return;
-    };
-    let name = reference[scheme.len()..].trim();
-    problems.error(
-        span,
-        format!("`{reference}` is not defined"),
-        format!("write the destination in parentheses: `[…]({scheme}{name})`"),
-    );
 }

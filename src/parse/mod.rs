@@ -1,10 +1,10 @@
 //! Text into an [`Article`], or every problem in it, each with its place and what to do. Pure: the
 //! catalogues an article is checked against are handed in.
 //!
-//! Entry: [`parse`]. Steps: [`front_matter`], fences and fill-ins ([`fences`]), the `--|` lines of
-//! each block ([`directives`], [`yaml`]), its options and SQL ([`experiment`], [`results`],
-//! [`sql`]), links in the prose ([`inline`]), and at last whether everything named exists
-//! ([`references`]).
+//! Entry: [`parse`]. Steps: the front matter ([`front_matter`]); the body ([`markdown`]) into fences
+//! ([`fences`]), fill-ins ([`fill_in`]) and the links of the prose ([`inline`]); of each block the
+//! `--|` lines ([`directives`], [`yaml`]), options and SQL ([`experiment`], [`results`], [`sql`]);
+//! and at last whether everything named exists ([`references`]).
 
 mod directives;
 mod experiment;
@@ -12,6 +12,7 @@ mod fences;
 mod fill_in;
 mod front_matter;
 mod inline;
+mod markdown;
 mod matrix;
 mod problems;
 mod protocol;
@@ -24,7 +25,7 @@ mod tests;
 mod yaml;
 
 pub use front_matter::{FULL_PROFILE, LINT_RULES};
-pub use inline::{MASK, markdown_options, mask};
+pub use markdown::{MASK, markdown_options, mask};
 pub use references::FILL_IN_ROOTS;
 
 use crate::article::{Article, Block, BlockKind, FrontMatter};
@@ -60,8 +61,8 @@ pub fn parse(
         return Err(problems.into_sorted());
     }
     let (front_matter, start) = front_matter(&source.text, known, &problems);
-    let mut body = fences::read(&source.text, start, &problems);
-    let fences: Vec<(Fence, Sections)> = std::mem::take(&mut body.fences)
+    let (fences, prose, undefined) = markdown::read(&source.text, start, &problems);
+    let fences: Vec<(Fence, Sections)> = fences
         .into_iter()
         .map(|fence| {
             let sections = directives::sections(&fence.content, &problems);
@@ -72,8 +73,8 @@ pub fn parse(
         .iter()
         .filter_map(|(fence, sections)| block(fence, sections, known, &problems))
         .collect();
-    let prose = inline::read(&source.text, start, body, &problems);
-    references::check(&fences, &blocks, front_matter.as_ref(), &prose, &problems);
+    let names = references::Names::collect(&fences, &blocks, front_matter.as_ref(), &problems);
+    names.check(&blocks, &prose, &undefined);
     match front_matter {
         Some(front_matter) if problems.count() == 0 => Ok(Article {
             slug: slug.to_owned(),

@@ -203,7 +203,7 @@ impl Problems<'_> {
             Some(at) => Span::new(at + range.start, at + range.end),
             None => node.span,
         };
-        let (fill_ins, wrong) = fill_in::find(&text, &[]);
+        let (fill_ins, wrong) = fill_in::find(&text, 0, &[]);
         for problem in wrong {
             self.error(place(problem.range.clone()), problem.message, problem.hint);
         }

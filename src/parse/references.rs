@@ -6,6 +6,8 @@ use super::directives::Sections;
 use super::fences::{Fence, Role};
 use super::fill_in;
 use super::front_matter::FULL_PROFILE;
+use super::inline::SCHEMES;
+use super::markdown::UndefinedLink;
 use super::problems::{Problems, listed};
 use super::sql::{self, SetVariables};
 use crate::article::{
@@ -15,26 +17,16 @@ use crate::article::{
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::source::{Span, Spanned};
 use indexmap::{IndexMap, IndexSet};
+use std::cell::Cell;
 use std::collections::HashSet;
 
 /// What can be filled in beside claims and params.
 pub const FILL_IN_ROOTS: [&str; 2] = ["server", "host"];
 
-pub fn check(
-    fences: &[(Fence, Sections)],
-    blocks: &[Block],
-    front_matter: Option<&FrontMatter>,
-    prose: &Prose,
-    problems: &Problems,
-) {
-    let names = Names::collect(fences, blocks, front_matter, problems);
-    names.check_fixtures(blocks, fences);
-    names.check_blocks(blocks);
-    names.check_prose(prose);
-    names.check_texts(blocks);
-}
+/// More comparisons than this are not made to find what was meant.
+const MAX_COMPARISONS: usize = 50_000;
 
-struct Names<'a> {
+pub struct Names<'a> {
     problems: &'a Problems<'a>,
     /// None where the front matter cannot be read: then nothing is known of params and profiles.
     front_matter: Option<&'a FrontMatter>,
@@ -46,10 +38,11 @@ struct Names<'a> {
     tables: IndexSet<String>,
     /// Experiments whose YAML is faulty: they may give more tables than are known.
     unclear: Vec<&'a str>,
+    comparisons: Cell<usize>,
 }
 
 impl<'a> Names<'a> {
-    fn collect(
+    pub fn collect(
         fences: &'a [(Fence, Sections)],
         blocks: &'a [Block],
         front_matter: Option<&'a FrontMatter>,
@@ -63,6 +56,7 @@ impl<'a> Names<'a> {
             all_claims: true,
             tables: IndexSet::new(),
             unclear: Vec::new(),
+            comparisons: Cell::new(0),
         };
         for (fence, sections) in fences {
             names.add_block(fence);
@@ -85,6 +79,16 @@ impl<'a> Names<'a> {
             }
         }
         names
+    }
+
+    pub fn check(&self, blocks: &[Block], prose: &Prose, undefined: &[UndefinedLink]) {
+        self.check_fixtures(blocks);
+        self.check_blocks(blocks);
+        self.check_prose(prose);
+        self.check_texts(blocks);
+        for link in undefined {
+            self.check_undefined(link);
+        }
     }
 
     fn add_block(&mut self, fence: &'a Fence) {
@@ -159,17 +163,28 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn unknown(&self, span: Span, message: String, name: &str, known: &[&str], none: &str) {
-        let hint = did_you_mean(name, known.iter().copied()).unwrap_or_else(|| {
-            if known.is_empty() {
-                none.to_owned()
-            } else if known.len() <= 12 {
-                format!("there is {}", listed(known))
-            } else {
-                none.to_owned()
-            }
-        });
+    /// "did you mean", while there is not too much to compare with.
+    fn suggest<'n>(&self, name: &str, known: impl Iterator<Item = &'n str>) -> Option<String> {
+        let done = self.comparisons.get();
+        let known: Vec<&str> = known.take(MAX_COMPARISONS - done).collect();
+        self.comparisons.set(done + known.len());
+        did_you_mean(name, known)
+    }
+
+    /// `otherwise`: what to do where nothing like `name` is known.
+    fn unknown(&self, span: Span, message: String, name: &str, known: &[&str], otherwise: &str) {
+        let hint = self
+            .suggest(name, known.iter().copied())
+            .unwrap_or_else(|| match known.len() {
+                1 => format!("there is {}", listed(known)),
+                2..=12 => format!("there are {}", listed(known)),
+                _ => otherwise.to_owned(),
+            });
         self.problems.error(span, message, hint);
+    }
+
+    fn is_a(&self, role: Role, id: &str) -> bool {
+        self.blocks.get(id).is_some_and(|(found, _)| *found == role)
     }
 
     fn ids_of(&self, role: Role) -> Vec<&str> {
@@ -179,7 +194,7 @@ impl<'a> Names<'a> {
 
     // ---- blocks ---------------------------------------------------------------------------------
 
-    fn check_fixtures(&self, blocks: &[Block], fences: &[(Fence, Sections)]) {
+    fn check_fixtures(&self, blocks: &[Block]) {
         let mut from: IndexMap<&str, &Spanned<String>> = IndexMap::new();
         for block in blocks {
             let named = match &block.kind {
@@ -193,9 +208,7 @@ impl<'a> Names<'a> {
                 _ => None,
             };
             let Some(named) = named else { continue };
-            let exists = fences
-                .iter()
-                .any(|(fence, _)| fence.role == Role::Fixture && fence.id.value == named.value);
+            let exists = self.is_a(Role::Fixture, &named.value);
             if !exists {
                 self.unknown(
                     named.span,
@@ -265,9 +278,9 @@ impl<'a> Names<'a> {
             if self.tables.contains(&table) || unclear {
                 continue;
             }
-            let known: Vec<&str> = self.tables.iter().map(String::as_str).collect();
             let experiments = self.ids_of(Role::Experiment);
-            let hint = did_you_mean(&table, known.iter().copied()).unwrap_or_else(|| {
+            let known = self.tables.iter().map(String::as_str);
+            let hint = self.suggest(&table, known).unwrap_or_else(|| {
                 format!(
                     "experiments are {}; `collect: {{as: name}}` gives `measured.<experiment>_name`",
                     listed(experiments)
@@ -441,6 +454,28 @@ impl<'a> Names<'a> {
         }
     }
 
+    /// A link without its definition would stand in the page unchecked.
+    fn check_undefined(&self, link: &UndefinedLink) {
+        let name = link.name.as_str();
+        let scheme = SCHEMES.iter().find(|scheme| name.starts_with(**scheme));
+        let destination = match scheme {
+            Some(scheme) => format!("{scheme}{}", name[scheme.len()..].trim()),
+            None => {
+                // `[name]` alone may well be meant as it stands.
+                let written = self.problems.source.slice(link.span);
+                if !written.contains("][") || !self.claims.contains_key(name) {
+                    return;
+                }
+                format!("claim:{name}")
+            }
+        };
+        self.problems.error(
+            link.span,
+            format!("`{name}` is not defined"),
+            format!("write the destination in parentheses: `[…]({destination})`"),
+        );
+    }
+
     fn check_citation(&self, target: &Spanned<String>) {
         if target.value != "source" {
             self.problems.error(
@@ -515,7 +550,7 @@ impl<'a> Names<'a> {
                 .copied()
                 .chain(params)
                 .chain(FILL_IN_ROOTS);
-            let hint = did_you_mean(name, names).unwrap_or_else(|| {
+            let hint = self.suggest(name, names).unwrap_or_else(|| {
                 "claims, params, `server` and `host` can be filled in".to_owned()
             });
             self.problems

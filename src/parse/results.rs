@@ -58,13 +58,11 @@ fn claim(section: &Section, problems: &Problems) -> Option<Claim> {
     problems.is_name(&entry.key);
     let what = format!("claim `{}`", entry.key.value);
     let query = one_query(&[section], &what, entry.key.span, problems);
-    let options = claim_options(entry, problems);
-    let (mut claim, query) = options.zip(query)?;
-    claim.query = query;
-    Some(claim)
+    claim_with(entry, query, problems)
 }
 
-fn claim_options(entry: &Entry, problems: &Problems) -> Option<Claim> {
+/// A claim's options; there is no claim without a query.
+fn claim_with(entry: &Entry, query: Option<Statement>, problems: &Problems) -> Option<Claim> {
     let entries = if entry.value.is_null() {
         &[]
     } else {
@@ -88,27 +86,27 @@ fn claim_options(entry: &Entry, problems: &Problems) -> Option<Claim> {
     } else {
         ClaimKind::Exact
     };
-    let claim = Claim {
+    let unit = fields.take("unit").and_then(|node| problems.text(node));
+    let bytes = fields.take("bytes").and_then(|node| bytes(node, problems));
+    let format = fields.take("format").and_then(|node| problems.text(node));
+    let published = fields
+        .take("published")
+        .and_then(|node| published(node, problems));
+    let profile = fields
+        .take("profile")
+        .and_then(|node| problems.spanned_text(node));
+    fields.finish(&[]);
+    Some(Claim {
         name: entry.key.clone(),
-        query: Statement {
-            text: crate::source::Extract::default(),
-            terminator: Terminator::Semicolon,
-            variables: Vec::new(),
-        },
+        query: query?,
         kind: kind.unwrap_or(otherwise),
         tolerance,
-        unit: fields.take("unit").and_then(|node| problems.text(node)),
-        bytes: fields.take("bytes").and_then(|node| bytes(node, problems)),
-        format: fields.take("format").and_then(|node| problems.text(node)),
-        published: fields
-            .take("published")
-            .and_then(|node| published(node, problems)),
-        profile: fields
-            .take("profile")
-            .and_then(|node| problems.spanned_text(node)),
-    };
-    fields.finish(&[]);
-    Some(claim)
+        unit,
+        bytes,
+        format,
+        published,
+        profile,
+    })
 }
 
 fn published(node: &Node, problems: &Problems) -> Option<Published> {

@@ -486,6 +486,12 @@ fn mistakes_in_prose_are_told() {
             ],
         ),
         (
+            "[76][index_wal] and [index_wal] and [a][b]",
+            &[
+                "11:1 `index_wal` is not defined (write the destination in parentheses: `[…](claim:index_wal)`)",
+            ],
+        ),
+        (
             "[](claim:index_wal) <claim:index_wal>",
             &[
                 "11:1 a quote without a text (write what is claimed, `[76 bytes](claim:index_wal)`, or have it filled in, `{{ index_wal }}`)",
