@@ -626,9 +626,8 @@ async fn no_server_outlives_a_killed_tool() {
         .map(|line| line.unwrap())
         .find(|line| line.starts_with("victim "))
         .expect("the victim tells where its server is");
-    let mut words = line.split(' ').skip(1);
-    let pid: i32 = words.next().unwrap().parse().unwrap();
-    let folder = PathBuf::from(words.next().unwrap());
+    let (pid, folder) = line["victim ".len()..].split_once(' ').unwrap();
+    let (pid, folder): (i32, _) = (pid.parse().unwrap(), PathBuf::from(folder));
     assert!(is_alive(pid) && folder.is_dir());
 
     victim.kill().unwrap();
