@@ -637,8 +637,7 @@ async fn no_server_outlives_a_killed_tool() {
         assert!(Instant::now() < deadline, "the server is still there");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    // The next start clears its folder away.
-    assert!(folder.exists());
+    // The next start, of whichever test, clears its folder away.
     start(&choice, "16.15").await.stop().await.unwrap();
     assert!(!folder.exists());
 }
