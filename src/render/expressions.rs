@@ -126,14 +126,14 @@ impl Filler<'_> {
         let mut filled = String::with_capacity(text.text.len());
         let mut at = 0;
         for fill_in in &text.fill_ins {
-            filled.push_str(&unescape(&text.text[at..fill_in.span.start]));
+            filled.push_str(&text.text[at..fill_in.span.start]);
             let place = self.place_in_yaml(text, fill_in.span);
             if let Some(value) = self.fill_in(fill_in, place) {
                 filled.push_str(&value.text);
             }
             at = fill_in.span.end;
         }
-        filled.push_str(&unescape(&text.text[at..]));
+        filled.push_str(&text.text[at..]);
         filled
     }
 
@@ -174,7 +174,208 @@ impl Filler<'_> {
     }
 }
 
-/// `\{{` is a literal.
-fn unescape(text: &str) -> String {
-    text.replace("\\{{", "{{")
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quantity::Value;
+    use crate::render::sample::Sample;
+
+    fn evaluate(expression: &str) -> Result<FilledText, Vec<Problem>> {
+        let sample = Sample::new();
+        Evaluator::new(&sample.article, &sample.record).evaluate(expression)
+    }
+
+    #[test]
+    fn values_are_filled_in_as_readers_want_them() {
+        for (expression, expected) in [
+            ("index_wal", "76.2"),
+            ("index_wal | fixed(1)", "76.2"),
+            ("index_wal|fixed(n=3)", "76.186"),
+            ("index_wal | significant(9) | thousands", "76.1861069"),
+            ("grows", "true"),
+            ("rows", "1,000,000"),
+            ("rows / 1000", "1,000"),
+            ("(rows / 3) | fixed(1)", "333,333.3"),
+            ("rows | bytes", "977 kB"),
+            ("base_rate | duration(unit='ms')", "12.6 min"),
+            ("base_rate / 1000 | round", "754"),
+            ("(index_wal / 100) | percent(0)", "76%"),
+            ("'x' if grows else 'y'", "x"),
+            ("dataset | upper", "UNIFORM"),
+            ("'a | fixed(2) }} {{ b'", "a | fixed(2) }} {{ b"),
+            (
+                "server.version ~ ' on ' ~ server.engine",
+                "16.15 on embedded",
+            ),
+            ("server.settings[\"shared_buffers\"]", "512MB"),
+            ("host.cores", "2"),
+            ("host.memory_bytes | bytes", "8 GB"),
+            ("[rows, 2] | length", "2"),
+            ("[n * 2 for n in [1, 2]] | join(sep=' ')", "2 4"),
+            ("rows == 1000000", "true"),
+        ] {
+            let filled = evaluate(expression).unwrap_or_else(|p| panic!("{expression}: {p:?}"));
+            assert_eq!(filled.text, expected, "{expression}");
+        }
+    }
+
+    #[test]
+    fn only_a_claim_alone_leads_to_its_evidence() {
+        for (expression, claim) in [
+            ("index_wal", Some("index_wal")),
+            ("index_wal | fixed(1)", Some("index_wal")),
+            ("index_wal + 1", None),
+            ("rows", None),
+        ] {
+            assert_eq!(evaluate(expression).unwrap().claim.as_deref(), claim);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_resolved_is_told_at_its_place() {
+        for (expression, place, message, hint) in [
+            (
+                "index_wall",
+                "index_wall",
+                "neither a claim nor a param",
+                "did you mean `index_wal`?",
+            ),
+            ("nope == 1", "nope", "neither a claim nor a param", ""),
+            ("not nope", "nope", "neither", ""),
+            ("1 if nope else 2", "nope", "neither", ""),
+            ("nope | default(value=1)", "nope", "neither", ""),
+            (
+                "server.versoin",
+                "versoin",
+                "`server` has no `versoin`",
+                "did you mean `version`?",
+            ),
+            (
+                "server[\"nope\"] == 1",
+                "\"nope\"",
+                "`server` has no `nope`",
+                "",
+            ),
+            (
+                "server.settings.nope == 1",
+                "nope",
+                "`server.settings` has no `nope`",
+                "it has shared_buffers",
+            ),
+            ("rows.x", ".", "`rows` is a single value", ""),
+            (
+                "rows | fixd(1)",
+                "fixd",
+                "unknown filter `fixd`",
+                "did you mean `fixed`?",
+            ),
+            ("rows | safe", "safe", "unknown filter", ""),
+            (
+                "throw(message='x')",
+                "throw",
+                "unknown function `throw`",
+                "",
+            ),
+            ("rows is nope", "nope", "unknown test `nope`", ""),
+            ("grows | fixed(1)", "fixed(1)", "takes a number", ""),
+            (
+                "rows | fixed(digits=1)",
+                "fixed(digits=1)",
+                "no argument `digits`",
+                "",
+            ),
+            (
+                "index_wal * 2 | fixed(1)",
+                "fixed(1)",
+                "math operations",
+                "a filter belongs to",
+            ),
+            ("rows | fixed(1000)", "fixed", "0 to 100 digits", ""),
+            ("base_rate | duration", "duration", "not a unit of time", ""),
+            ("server", "server", "not a single value", ""),
+            ("rows / 0", "", "", ""),
+            ("x) }} {{ y", "}}", "end or begin", ""),
+        ] {
+            let problems = evaluate(expression).expect_err(expression);
+            let problem = &problems[0];
+            assert!(
+                problem.message.contains(message),
+                "{expression}: {problem:?}"
+            );
+            if !place.is_empty() {
+                assert_eq!(
+                    &expression[problem.range.clone()],
+                    place,
+                    "{expression}: {problem:?}"
+                );
+            }
+            let told = problem.hint.as_deref().unwrap_or_default();
+            assert!(told.contains(hint), "{expression}: {problem:?}");
+        }
+    }
+
+    #[test]
+    fn a_claim_is_exact_whatever_its_length() {
+        let mut sample = Sample::new();
+        let long = "12345678901234567890.123456789012345678901";
+        sample.record.claims["index_wal"].value = crate::render::sample::number(long);
+        let evaluator = Evaluator::new(&sample.article, &sample.record);
+        assert_eq!(
+            evaluator.evaluate("index_wal | fixed(21)").unwrap().text,
+            "12,345,678,901,234,567,890.123456789012345678901"
+        );
+    }
+
+    #[test]
+    fn null_and_missing_values_are_never_printed() {
+        let mut sample = Sample::new();
+        sample.record.claims["index_wal"].value = Value::Null;
+        sample.record.claims.shift_remove("base_rate");
+        let evaluator = Evaluator::new(&sample.article, &sample.record);
+        for expression in [
+            "index_wal",
+            "index_wal == 1",
+            "base_rate",
+            "base_rate | fixed(1)",
+        ] {
+            assert!(evaluator.evaluate(expression).is_err(), "{expression}");
+        }
+    }
+
+    #[test]
+    fn every_text_of_the_article_is_filled() {
+        let sample = Sample::new();
+        let filled = fill(&sample.article, &sample.record).unwrap();
+        assert_eq!(filled.title, "What does each extra <index> cost on 16.15?");
+        assert!(filled.description.unwrap().contains("costs 76.2 bytes"));
+        assert_eq!(filled.captions["insert"], "Load of 1,000,000 rows");
+        assert_eq!(
+            filled.captions["insert_cost"],
+            "Bulk load of 1,000,000 rows"
+        );
+        assert_eq!(filled.chart_titles["insert_wal"], "WAL per inserted row");
+        assert!(filled.chart_alts["insert_wal"].contains("by 76.2 bytes"));
+        assert_eq!(filled.prose.len(), sample.article.prose.fill_ins.len());
+    }
+
+    #[test]
+    fn all_problems_come_at_once_in_order_of_place() {
+        let text = crate::render::sample::TEXT
+            .replace("server.version }}?", "server.nope }}?")
+            .replace("host.cores", "host.nope")
+            .replace("Bulk load of {{ rows }}", "Bulk load of {{ rows | nope }}");
+        let sample = Sample::from_text(&text);
+        let problems = fill(&sample.article, &sample.record).unwrap_err();
+        let places: Vec<&str> = (problems.iter())
+            .map(|problem| {
+                sample
+                    .article
+                    .source
+                    .slice(problem.place.as_ref().unwrap().span)
+            })
+            .collect();
+        assert_eq!(places, ["nope"; 3]);
+        let lines: Vec<String> = problems.iter().filter_map(|p| p.location()).collect();
+        assert!(lines[0].ends_with(":2:55"), "{lines:?}");
+    }
 }

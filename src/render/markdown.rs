@@ -3,7 +3,7 @@
 
 use super::cells;
 use super::html::{local_path, read_inside};
-use super::masked;
+use super::masked::Masked;
 use super::numbering::{Numbering, parse_reference};
 use super::{Filled, OutputFile, Page};
 use crate::article::*;
@@ -100,8 +100,7 @@ impl Splicer<'_> {
 
     /// Title and description in the place of the front matter.
     fn heading(&self) -> String {
-        let masked = masked::mask(self.page.article);
-        let has_own = masked::events(&masked).iter().any(|(event, _)| {
+        let has_own = (Masked::new(self.page.article).events().iter()).any(|(event, _)| {
             matches!(event, Event::Start(Tag::Heading { level, .. }) if *level == HeadingLevel::H1)
         });
         if has_own {
@@ -364,9 +363,9 @@ fn fence_mark(line: &str) -> Option<&str> {
 
 /// Files of the article's folder that its links and images name, to stand beside `article.md`.
 fn assets(article: &Article) -> Vec<OutputFile> {
-    let masked = masked::mask(article);
+    let masked = Masked::new(article);
     let mut paths = BTreeSet::new();
-    for (event, _) in masked::events(&masked) {
+    for (event, _) in masked.events() {
         if let Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) = event
             && let Some(path) = local_path(&dest_url)
         {
@@ -408,48 +407,13 @@ mod tests {
             let end = start + TEXT[start..].find("\n```\n").unwrap() + 4;
             let nested = TEXT[start..end].replace('\n', &format!("\n{rest}"));
             let text = format!("{}{prefix}{nested}{}", &TEXT[..start], &TEXT[end..]);
-            let line = format!("{prefix}```sql\n");
-            // The sample's extract is not nested; what matters is each line's prefix.
-            let mut sample = Sample::new();
-            sample.article.source =
-                crate::source::Source::new("article.md", "article.md", text.clone());
-            let shift = prefix.len() + nested.len() - (end - start);
-            shift_article(&mut sample.article, start, end, prefix.len(), shift);
-            let markdown = sample.file("article.md");
-            assert!(markdown.contains(&line), "{markdown}");
-            assert!(
-                markdown.contains(&format!("\n{rest}VACUUM ANALYZE src;\n{rest}```\n")),
-                "{markdown}"
-            );
-        }
-    }
-
-    /// Moves every place behind `end` by `shift`, the block at `start` by `prefix`.
-    fn shift_article(article: &mut Article, start: usize, end: usize, prefix: usize, shift: usize) {
-        let moved = |span: &mut Span| {
-            if span.start >= end {
-                *span = Span::new(span.start + shift, span.end + shift);
+            let markdown = Sample::from_text(&text).file("article.md");
+            for line in [
+                format!("{prefix}```sql\n"),
+                format!("\n{rest}VACUUM ANALYZE src;\n{rest}```\n"),
+            ] {
+                assert!(markdown.contains(&line), "{line:?} in {markdown}");
             }
-        };
-        for block in &mut article.blocks {
-            if block.span.start == start {
-                block.span = Span::new(start + prefix, end + shift);
-            } else {
-                moved(&mut block.span);
-            }
-        }
-        for fill_in in &mut article.prose.fill_ins {
-            moved(&mut fill_in.span);
-        }
-        for quote in &mut article.prose.quotes {
-            moved(&mut quote.span);
-            moved(&mut quote.text_span);
-        }
-        for reference in &mut article.prose.references {
-            moved(&mut reference.span);
-        }
-        for citation in &mut article.prose.citations {
-            moved(&mut citation.span);
         }
     }
 }

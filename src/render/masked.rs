@@ -1,62 +1,42 @@
-//! An article's Markdown made fit for a Markdown parser: fill-ins and front matter are overwritten
-//! with the same number of bytes, so that `{{ a[0] | fixed(1) }}` is one word of text and every
-//! offset still is one of the source.
+//! An article's Markdown as events, each with its place in the source. Fill-ins are masked while
+//! it is parsed, so that `{{ a[0] | fixed(1) }}` is one word of text; [`pieces`] finds them again.
 
 use crate::article::{Article, FillIn};
+use crate::parse::{markdown_options, mask};
 use crate::source::Span;
-use pulldown_cmark::{Event, Options, Parser};
+use pulldown_cmark::{Event, Parser};
 use std::ops::Range;
 
-/// The Markdown that articles are written in.
-pub fn markdown_options() -> Options {
-    Options::ENABLE_TABLES
-        | Options::ENABLE_FOOTNOTES
-        | Options::ENABLE_STRIKETHROUGH
-        | Options::ENABLE_TASKLISTS
-        | Options::ENABLE_HEADING_ATTRIBUTES
-        | Options::ENABLE_GFM
+/// The body of an article, as the parse stage saw it.
+pub struct Masked {
+    text: String,
+    /// Where the body begins in the source.
+    start: usize,
 }
 
-/// The source, of the same length, with placeholders for what is not Markdown.
-pub fn mask(article: &Article) -> String {
-    let text = &article.source.text;
-    let mut masked = String::with_capacity(text.len());
-    let mut at = 0;
-    let front_matter = article.front_matter.span;
-    let mut fill_ins: Vec<Span> = (article.prose.fill_ins.iter())
-        .map(|fill_in| fill_in.span)
-        .collect();
-    fill_ins.sort();
-    if front_matter.end > 0 {
-        masked.push_str(&text[..front_matter.start]);
-        masked.extend(std::iter::repeat_n(
-            '\n',
-            front_matter.end - front_matter.start,
-        ));
-        at = front_matter.end;
+impl Masked {
+    pub fn new(article: &Article) -> Self {
+        let start = article.front_matter.span.end;
+        let mut fill_ins: Vec<Span> = (article.prose.fill_ins.iter())
+            .map(|fill_in| fill_in.span)
+            .collect();
+        fill_ins.sort();
+        let ranges = fill_ins
+            .iter()
+            .map(|span| span.start - start..span.end - start);
+        Self {
+            text: mask(&article.source.text[start..], ranges),
+            start,
+        }
     }
-    for span in fill_ins
-        .into_iter()
-        .filter(|span| span.start >= front_matter.end)
-    {
-        masked.push_str(&text[at..span.start]);
-        masked.push(PLACEHOLDER);
-        let rest = span.end - span.start - PLACEHOLDER.len_utf8();
-        masked.extend(std::iter::repeat_n('x', rest));
-        at = span.end;
+
+    /// Its events, each with its range in the source.
+    pub fn events(&self) -> Vec<(Event<'_>, Range<usize>)> {
+        Parser::new_ext(&self.text, markdown_options())
+            .into_offset_iter()
+            .map(|(event, range)| (event, range.start + self.start..range.end + self.start))
+            .collect()
     }
-    masked.push_str(&text[at..]);
-    masked
-}
-
-/// Of private use: neither space nor punctuation, so it is a word to Markdown.
-const PLACEHOLDER: char = '\u{E000}';
-
-/// The events of the masked text, each with its range in the source.
-pub fn events(masked: &str) -> Vec<(Event<'_>, Range<usize>)> {
-    Parser::new_ext(masked, markdown_options())
-        .into_offset_iter()
-        .collect()
 }
 
 /// A piece of a text event.
@@ -96,19 +76,24 @@ mod tests {
     use crate::render::sample::Sample;
 
     #[test]
-    fn masking_keeps_every_offset() {
+    fn every_fill_in_is_found_in_the_events() {
         let sample = Sample::new();
-        let text = &sample.article.source.text;
-        let masked = mask(&sample.article);
-        assert_eq!(masked.len(), text.len());
-        for fill_in in &sample.article.prose.fill_ins {
-            assert!(masked[fill_in.span.range()].starts_with(PLACEHOLDER));
-        }
-        for (event, range) in events(&masked) {
-            if let Event::Start(pulldown_cmark::Tag::CodeBlock(_)) = event {
-                assert_eq!(&masked[range.start..range.start + 3], "```");
+        let article = &sample.article;
+        let masked = Masked::new(article);
+        let mut found = Vec::new();
+        for (event, range) in masked.events() {
+            if let Event::Text(text) = event {
+                for piece in pieces(&text, &range, &article.prose.fill_ins) {
+                    if let Piece::FillIn(span) = piece {
+                        found.push(span);
+                    }
+                }
             }
         }
-        assert!(masked.contains("\\{{ this }}"));
+        let written: Vec<Span> = article.prose.fill_ins.iter().map(|f| f.span).collect();
+        assert_eq!(found, written);
+        for span in found {
+            assert!(article.source.slice(span).starts_with("{{"));
+        }
     }
 }

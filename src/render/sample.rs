@@ -2,14 +2,15 @@
 //! experiment of two cells with three runs each, a table and a chart.
 
 use super::{Page, fill};
-use crate::article::*;
+use crate::article::{Article, ClaimKind};
+use crate::diagnostic::Diagnostic;
 use crate::judge::{Outcome, Subject, Verdict};
+use crate::parse::{Known, parse};
 use crate::quantity::{Column, Number, Table, Value};
 use crate::record::*;
-use crate::source::{Extract, Source, Span, Spanned};
+use crate::source::Source;
 use indexmap::IndexMap;
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
 pub const TEXT: &str = include_str!("sample.md");
 
@@ -26,7 +27,7 @@ impl Sample {
         Self::from_text(TEXT)
     }
 
-    /// `text` keeps the sample's blocks; its prose may differ.
+    /// An article of other text, measured as the sample.
     pub fn from_text(text: &str) -> Self {
         let article = article(text);
         let record = record();
@@ -76,334 +77,31 @@ impl Sample {
 
 const CHART: &str = r##"<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="insert_wal-title insert_wal-desc" viewBox="0 0 720 400"><title id="insert_wal-title">WAL per inserted row</title><desc id="insert_wal-desc">Two bars</desc><g font-family="system-ui, sans-serif" font-size="13" fill="currentColor"><path d="M60 20V350H700" fill="none" stroke="currentColor" stroke-opacity=".5"/><rect x="140" y="258" width="140" height="92" fill="#5470c6"/><rect x="460" y="138" width="140" height="212" fill="#5470c6"/><text x="210" y="372" text-anchor="middle">0</text><text x="530" y="372" text-anchor="middle">8</text><text x="52" y="258" text-anchor="end">234.8</text><text x="52" y="142" text-anchor="end">844.3</text><text x="380" y="394" text-anchor="middle">secondary indexes</text></g></svg>"##;
 
-fn find(text: &str, needle: &str) -> Span {
-    let at = text.find(needle).unwrap_or_else(|| panic!("{needle}"));
-    Span::new(at, at + needle.len())
-}
-
-fn spanned(text: &str, word: &str) -> Spanned<String> {
-    Spanned::new(word.to_owned(), find(text, word))
-}
-
-/// A YAML text that stands in the source as it is.
-fn yaml_text(text: &str, value: &str) -> TextWithFillIns {
-    TextWithFillIns {
-        text: value.to_owned(),
-        span: find(text, value),
-        fill_ins: fill_ins(value, &[]),
-    }
-}
-
-fn fill_ins(text: &str, outside: &[Span]) -> Vec<FillIn> {
-    text.match_indices("{{")
-        .filter(|(at, _)| !text[..*at].ends_with('\\'))
-        .filter(|(at, _)| !outside.iter().any(|span| span.range().contains(at)))
-        .map(|(at, _)| {
-            let end = at + text[at..].find("}}").unwrap() + 2;
-            FillIn {
-                expression: text[at + 2..end - 2].trim().to_owned(),
-                span: Span::new(at, end),
-            }
-        })
-        .collect()
-}
-
-/// `[text](scheme:name)` as (whole, text, name).
-fn links(text: &str, scheme: &str) -> Vec<(Span, Span, Span)> {
-    let middle = format!("]({scheme}:");
-    text.match_indices(&middle)
-        .map(|(at, _)| {
-            let start = text[..at].rfind('[').unwrap();
-            let name = at + middle.len();
-            let end = name + text[name..].find(')').unwrap();
-            (
-                Span::new(start, end + 1),
-                Span::new(start + 1, at),
-                Span::new(name, end),
-            )
-        })
-        .collect()
-}
-
-fn block_span(text: &str, opening: &str) -> Span {
-    let start = find(text, opening).start;
-    let end = start + text[start..].find("\n```\n").unwrap() + 4;
-    Span::new(start, end)
-}
-
-fn extract(text: &str, span: Span) -> Extract {
-    let mut extract = Extract::default();
-    extract.push(&text[span.range()], span.start);
-    extract
-}
-
-fn statement(text: &str, sql: &str) -> Statement {
-    Statement {
-        text: extract(text, find(text, sql)),
-        terminator: Terminator::Semicolon,
-        variables: Vec::new(),
-    }
-}
-
-fn phase(text: &str, sql: &str) -> Phase {
-    Phase {
-        script: Script {
-            statements: vec![statement(text, sql)],
-        },
-        span: find(text, sql),
-    }
-}
-
 fn article(text: &str) -> Article {
-    let block = |opening: &str, kind: BlockKind| {
-        let span = block_span(text, opening);
-        let content = text[span.range()].find('\n').unwrap() + 1 + span.start;
-        let id = opening.rsplit(' ').next().unwrap().trim();
-        Block {
-            id: Spanned::new(id.to_owned(), span),
-            span,
-            content: extract(text, Span::new(content, span.end - 3)),
-            kind,
-        }
-    };
-    let blocks = vec![
-        block("```sql fixture src\n", BlockKind::Fixture(fixture(text))),
-        block(
-            "```sql experiment insert\n",
-            BlockKind::Experiment(Box::new(experiment(text))),
-        ),
-        block("```sql claims cost\n", BlockKind::Claims(claims(text))),
-        block("```sql table insert_cost\n", BlockKind::Table(table(text))),
-        block("```sql chart insert_wal\n", BlockKind::Chart(chart(text))),
-    ];
-    let front_end = text[4..].find("---\n").unwrap() + 8;
-    let mut outside: Vec<Span> = blocks.iter().map(|block| block.span).collect();
-    outside.push(Span::new(0, front_end));
-    // Ordinary code, in which nothing is filled in.
-    outside.extend(
-        text.contains("```sql\n")
-            .then(|| block_span(text, "```sql\n")),
+    let source = Source::new(
+        "articles/index-cost/article.md",
+        "article.md",
+        text.to_owned(),
     );
-    Article {
-        slug: "index-cost".into(),
-        directory: PathBuf::from("articles/index-cost"),
-        source: Source::new(
-            "articles/index-cost/article.md",
-            "article.md",
-            text.to_owned(),
-        ),
-        front_matter: front_matter(text, Span::new(0, front_end)),
-        prose: prose(text, &outside),
-        blocks,
-    }
-}
-
-fn prose(text: &str, outside: &[Span]) -> Prose {
-    let reference = |kind, scheme| {
-        links(text, scheme)
-            .into_iter()
-            .map(move |(span, inside, name)| Reference {
-                kind,
-                id: Spanned::new(text[name.range()].to_owned(), name),
-                text: text[inside.range()].to_owned(),
-                span,
-            })
+    let known = Known {
+        versions: &["16.15".to_owned()],
+        instruments: &["time", "wal"],
+        charts: &["bar"],
     };
-    Prose {
-        quotes: links(text, "claim")
-            .into_iter()
-            .map(|(span, text_span, name)| Quote {
-                claim: Spanned::new(text[name.range()].to_owned(), name),
-                text: text[text_span.range()].to_owned(),
-                text_span,
-                span,
-            })
-            .collect(),
-        fill_ins: fill_ins(text, outside),
-        references: reference(ReferenceKind::Chart, "chart")
-            .chain(reference(ReferenceKind::Table, "table"))
-            .chain(reference(ReferenceKind::Experiment, "experiment"))
-            .collect(),
-        citations: links(text, "cite")
-            .into_iter()
-            .map(|(span, inside, name)| Citation {
-                target: Spanned::new(text[name.range()].to_owned(), name),
-                text: text[inside.range()].to_owned(),
-                span,
-            })
-            .collect(),
-    }
+    parse(
+        &source,
+        "index-cost",
+        Path::new("articles/index-cost"),
+        &known,
+    )
+    .unwrap_or_else(|problems| panic!("{}", listed(&problems)))
 }
 
-fn front_matter(text: &str, span: Span) -> FrontMatter {
-    let line = |key: &str| {
-        let start = text.find(&format!("\n{key}: ")).unwrap() + key.len() + 3;
-        let end = start + text[start..].find('\n').unwrap();
-        yaml_text(text, &text[start..end])
-    };
-    FrontMatter {
-        span,
-        title: line("title"),
-        description: Some(line("description")),
-        date: Some("2026-11-30".into()),
-        updated: Some("2026-12-01".into()),
-        authors: vec!["Ada <Postgres> Example".into()],
-        tags: vec!["indexes".into(), "wal".into()],
-        lang: "en".into(),
-        draft: false,
-        published_source: Some(PublishedSource {
-            title: Some("What does each extra index cost?".into()),
-            url: Some("https://example.org/index-cost".into()),
-            author: Some("Someone".into()),
-            date: Some("2026-05-02".into()),
-        }),
-        postgres: PostgresSpec {
-            version: Spanned::new("16.15".into(), span),
-            settings: [("shared_buffers".into(), "512MB".into())].into(),
-            extensions: Vec::new(),
-            shm_size: None,
-            memory: None,
-            cpus: None,
-        },
-        seed: 0.into(),
-        bytes: BytesMeaning::Binary,
-        params: [
-            ("rows".to_owned(), Scalar::Number(1_000_000.into())),
-            ("dataset".to_owned(), Scalar::Text("uniform".into())),
-        ]
-        .into(),
-        profiles: IndexMap::new(),
-        lint: Default::default(),
-    }
-}
-
-fn fixture(text: &str) -> Fixture {
-    Fixture {
-        id: spanned(text, "src"),
-        from: None,
-        script: phase(text, "VACUUM ANALYZE src").script,
-    }
-}
-
-fn experiment(text: &str) -> Experiment {
-    Experiment {
-        id: spanned(text, "insert"),
-        fixture: Some(spanned(text, "src")),
-        cells: Cells {
-            columns: vec!["indexes".into()],
-            rows: vec![
-                vec![Scalar::Number(0.into())],
-                vec![Scalar::Number(8.into())],
-            ],
-            span: None,
-        },
-        runs: Runs::Fixed(3),
-        warmup_runs: 0,
-        fresh: Fresh::Cell,
-        connect: Connect::Cell,
-        settings: IndexMap::new(),
-        session: IndexMap::new(),
-        instruments: Vec::new(),
-        timeout: Duration::from_secs(600),
-        expect_error: None,
-        order: Order::Sequential,
-        echo: true,
-        caption: Some(yaml_text(text, "Load of {{ rows }} rows")),
-        setup: Some(phase(text, "CHECKPOINT")),
-        warmup: None,
-        measure: phase(text, "INSERT INTO t SELECT * FROM src"),
-        collects: Vec::new(),
-        teardown: None,
-        derive: [("wal_per_row".to_owned(), spanned(text, "wal_bytes / rows"))].into(),
-    }
-}
-
-fn claims(text: &str) -> Claims {
-    let claim = |name: &str, sql: &str, kind, unit: Option<&str>, published| Claim {
-        name: spanned(text, name),
-        query: statement(text, sql),
-        kind,
-        tolerance: None,
-        unit: unit.map(str::to_owned),
-        bytes: None,
-        format: None,
-        published,
-        profile: None,
-    };
-    Claims {
-        id: spanned(text, "cost"),
-        claims: vec![
-            claim(
-                "index_wal",
-                "SELECT regr_slope(wal_per_row, indexes) FROM measured.insert",
-                ClaimKind::Bounded,
-                Some("B"),
-                Some(Published::Number(76.into())),
-            ),
-            claim(
-                "grows",
-                "SELECT max(wal_per_row) > min(wal_per_row) FROM measured.insert",
-                ClaimKind::Exact,
-                None,
-                None,
-            ),
-            claim(
-                "base_rate",
-                "SELECT median(1000 * rows / elapsed_ms) FROM measured.insert WHERE indexes = 0",
-                ClaimKind::Noisy,
-                Some("rows/s"),
-                Some(Published::Number(754_000.into())),
-            ),
-        ],
-    }
-}
-
-fn table(text: &str) -> TableBlock {
-    TableBlock {
-        id: spanned(text, "insert_cost"),
-        query: statement(text, "SELECT indexes, median(rows_per_s)"),
-        caption: Some(yaml_text(text, "Bulk load of {{ rows }} rows")),
-        columns: [
-            (
-                "indexes".to_owned(),
-                TableColumn {
-                    label: Some("Indexes".into()),
-                    format: None,
-                },
-            ),
-            (
-                "rows_per_s".to_owned(),
-                TableColumn {
-                    label: Some("rows/s".into()),
-                    format: Some("1,000".into()),
-                },
-            ),
-            ("note".to_owned(), TableColumn::default()),
-        ]
-        .into(),
-    }
-}
-
-fn chart(text: &str) -> ChartBlock {
-    ChartBlock {
-        id: spanned(text, "insert_wal"),
-        query: statement(text, "SELECT indexes, median(wal_per_row)"),
-        chart_type: spanned(text, "bar"),
-        x: spanned(text, "indexes"),
-        y: vec![spanned(text, "wal_per_row")],
-        series: None,
-        error: None,
-        log: Vec::new(),
-        title: Some(yaml_text(text, "WAL per inserted row")),
-        alt: yaml_text(
-            text,
-            "Bars that grow by {{ index_wal }} bytes with each index",
-        ),
-        caption: None,
-        x_label: None,
-        y_label: None,
-        option: None,
-    }
+fn listed(problems: &[Diagnostic]) -> String {
+    problems
+        .iter()
+        .map(|problem| problem.render(false))
+        .collect()
 }
 
 pub fn number(text: &str) -> Value {
@@ -649,10 +347,12 @@ fn verdicts(article: &Article) -> Vec<Verdict> {
             }
         })
         .collect();
-    let mut of_claim = verdicts[0].clone();
-    of_claim.subject = Subject::Claim;
-    of_claim.quoted = None;
-    of_claim.tolerance = "±1 %".into();
-    verdicts.push(of_claim);
+    if let Some(first) = verdicts.first() {
+        let mut of_claim = first.clone();
+        of_claim.subject = Subject::Claim;
+        of_claim.quoted = None;
+        of_claim.tolerance = "±1 %".into();
+        verdicts.push(of_claim);
+    }
     verdicts
 }

@@ -439,8 +439,9 @@ fn tera_problem(error: &tera::Error, expression: &str, insertions: &[(usize, usi
     let range = range.map_or(0..expression.len(), |range| {
         back(range.start)..back(range.end)
     });
-    let filtered = message.contains("math operations") && expression.contains('|');
-    Problem::new(first_line_in_lower_case(&message), range).hint(
+    let message = first_line_in_lower_case(&message);
+    let filtered = message.starts_with("math operations") && expression.contains('|');
+    Problem::new(message, range).hint(
         filtered.then(|| {
             "a filter belongs to the value right before it: `(a * b) | fixed(1)`".to_owned()
         }),

@@ -7,7 +7,7 @@ use super::{Document, blocks, escape};
 use crate::article::{Block, FillIn};
 use crate::diagnostic::Diagnostic;
 use crate::render::highlight;
-use crate::render::masked::{self, Piece};
+use crate::render::masked::{self, Masked, Piece};
 use crate::render::state::State;
 use crate::source::Span;
 use pulldown_cmark::{Alignment, BlockQuoteKind, CodeBlockKind, Event, HeadingLevel, Tag, TagEnd};
@@ -40,15 +40,15 @@ pub struct Use {
 
 pub fn render(document: &Document) -> Result<Prose, Diagnostic> {
     let article = document.page.article;
-    let masked = masked::mask(article);
-    let events = masked::events(&masked);
+    let masked = Masked::new(article);
+    let events = masked.events();
     let mut fill_ins = article.prose.fill_ins.clone();
     fill_ins.sort_by_key(|fill_in| fill_in.span);
     let mut writer = Writer {
         document,
         fill_ins,
         placed: BTreeSet::new(),
-        html: String::with_capacity(masked.len() * 2),
+        html: String::with_capacity(article.source.text.len() * 2),
         ids: reserved_ids(document),
         headings: Vec::new(),
         heading_shift: heading_shift(&events),
@@ -428,7 +428,7 @@ impl Writer<'_> {
 
     /// As GitHub makes them. Measured values are left out: an anchor outlives them.
     fn slug(&self, inner: &Events) -> String {
-        let mut slug = String::new();
+        let mut heading = String::new();
         for (event, range) in inner {
             let text = match event {
                 Event::Text(text) => masked::pieces(text, range, &self.fill_ins)
@@ -442,12 +442,14 @@ impl Writer<'_> {
                 Event::SoftBreak | Event::HardBreak => " ".to_owned(),
                 _ => continue,
             };
-            for c in text.chars().flat_map(char::to_lowercase) {
-                match c {
-                    ' ' => slug.push('-'),
-                    c if c.is_alphanumeric() || matches!(c, '-' | '_') => slug.push(c),
-                    _ => {}
-                }
+            heading.push_str(&text);
+        }
+        let mut slug = String::new();
+        for c in heading.trim().chars().flat_map(char::to_lowercase) {
+            match c {
+                ' ' => slug.push('-'),
+                c if c.is_alphanumeric() || matches!(c, '-' | '_') => slug.push(c),
+                _ => {}
             }
         }
         if slug.is_empty() {

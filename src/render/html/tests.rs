@@ -2,18 +2,375 @@
 
 use super::super::sample::{Sample, TEXT};
 use super::super::{fill, render};
+use super::script_hash;
+use crate::article::{BlockKind, FillIn};
+use crate::render::templates;
+use crate::source::Span;
+use std::collections::BTreeSet;
 
 fn page() -> String {
     Sample::new().file("index.html")
 }
 
+fn page_of(text: &str) -> String {
+    Sample::from_text(text).file("index.html")
+}
+
+/// The sample with other prose below its front matter, its blocks kept.
+fn with_prose(prose: &str) -> String {
+    let start = TEXT.find("Each extra btree").unwrap();
+    let end = TEXT.find("```sql fixture").unwrap();
+    format!("{}{prose}\n\n{}", &TEXT[..start], &TEXT[end..])
+}
+
+/// Every opening tag of a page, outside of scripts and styles: its name and attributes.
+fn tags(html: &str) -> Vec<(String, Vec<(String, String)>)> {
+    let mut tags = Vec::new();
+    let mut rest = html;
+    while let Some(at) = rest.find('<') {
+        rest = &rest[at + 1..];
+        let end = rest.find('>').unwrap();
+        let (tag, after) = (&rest[..end], &rest[end + 1..]);
+        rest = after;
+        if tag.starts_with(['/', '!']) {
+            continue;
+        }
+        let (name, attributes) = tag.split_once([' ', '\n']).unwrap_or((tag, ""));
+        let attributes = attributes.split("\" ").filter_map(|a| a.split_once("=\""));
+        tags.push((
+            name.trim_end_matches('/').to_owned(),
+            attributes
+                .map(|(k, v)| {
+                    (
+                        k.trim().to_owned(),
+                        v.trim_end_matches(['"', '/']).to_owned(),
+                    )
+                })
+                .collect(),
+        ));
+        if matches!(name, "script" | "style") {
+            rest = &rest[rest.find(&format!("</{name}>")).unwrap()..];
+        }
+    }
+    tags
+}
+
+fn attribute<'a>(tags: &'a [(String, Vec<(String, String)>)], name: &str) -> Vec<&'a str> {
+    (tags.iter())
+        .flat_map(|(_, attributes)| attributes)
+        .filter(|(key, _)| key == name)
+        .map(|(_, value)| value.as_str())
+        .collect()
+}
+
 #[test]
-fn dump() {
-    if let Some(dir) = std::env::var_os("RENDER_DUMP") {
-        for file in Sample::new().render() {
-            let path = std::path::Path::new(&dir).join(file.path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, file.content).unwrap();
+fn the_same_inputs_make_the_same_bytes() {
+    assert_eq!(Sample::new().render(), Sample::new().render());
+}
+
+#[test]
+fn the_prose_is_what_it_was() {
+    let html = page();
+    let start = html.find("<div class=\"prose\">").unwrap();
+    let end = html.find("<section class=\"evidence\"").unwrap();
+    assert_eq!(&html[start..end], include_str!("../sample_expected.html"));
+}
+
+#[test]
+fn a_page_loads_nothing_from_elsewhere() {
+    let html = page();
+    for (name, attributes) in tags(&html) {
+        assert!(
+            !matches!(
+                name.as_str(),
+                "link" | "iframe" | "object" | "embed" | "form" | "base"
+            ),
+            "{name}"
+        );
+        for (key, value) in attributes {
+            let loads = matches!(
+                key.as_str(),
+                "src" | "srcset" | "xlink:href" | "data" | "poster"
+            );
+            assert!(!loads || value.starts_with("data:"), "{name} {key}={value}");
+            assert!(!key.starts_with("on"), "{name} {key}");
+        }
+    }
+    assert!(!templates::STYLE.contains("url(") && !templates::STYLE.contains("@import"));
+    assert!(html.contains("default-src &#39;none&#39;") || html.contains("default-src 'none'"));
+    let hash = script_hash(templates::SCRIPT);
+    assert!(html.contains(&format!("script-src '{hash}'")), "{hash}");
+    assert!(html.contains(&format!("<script>{}</script>", templates::SCRIPT)));
+}
+
+#[test]
+fn every_anchor_exists_once() {
+    let html = page();
+    let tags = tags(&html);
+    let ids = attribute(&tags, "id");
+    let unique: BTreeSet<&str> = ids.iter().copied().collect();
+    assert_eq!(unique.len(), ids.len(), "{ids:?}");
+    let targets = attribute(&tags, "href");
+    let mut inside = 0;
+    for target in targets.iter().filter_map(|target| target.strip_prefix('#')) {
+        assert!(unique.contains(target), "#{target}");
+        inside += 1;
+    }
+    assert!(inside > 20);
+    for label in attribute(&tags, "aria-labelledby") {
+        for id in label.split(' ') {
+            assert!(unique.contains(id), "{id}");
+        }
+    }
+}
+
+#[test]
+fn every_element_is_closed() {
+    const VOID: &[&str] = &["meta", "br", "hr", "img", "input", "wbr", "!doctype"];
+    let html = page();
+    let mut open: Vec<&str> = Vec::new();
+    let mut rest = html.as_str();
+    while let Some(at) = rest.find('<') {
+        rest = &rest[at + 1..];
+        let tag = &rest[..rest.find('>').unwrap()];
+        let name = tag.split([' ', '\n']).next().unwrap();
+        if let Some(name) = name.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "{tag}");
+        } else if !VOID.contains(&name) && !tag.ends_with('/') {
+            open.push(name);
+            if matches!(name, "script" | "style") {
+                rest = &rest[rest.find(&format!("</{name}>")).unwrap()..];
+            }
+        }
+    }
+    assert_eq!(open, Vec::<&str>::new());
+}
+
+#[test]
+fn quotes_show_what_became_of_them_and_lead_to_their_evidence() {
+    let html = page();
+    for (class, href, text) in [
+        ("holds", "claim-index_wal", "76 bytes</a>"),
+        ("holds", "claim-grows", "grows</a>"),
+        (
+            "skipped",
+            "claim-base_rate",
+            "754,000 rows a second<span class=\"mark\" aria-hidden=\"true\">○</span><span class=\"hidden\"> (skipped)</span></a>",
+        ),
+        (
+            "fails",
+            "claim-index_wal",
+            "80 bytes<span class=\"mark\" aria-hidden=\"true\">✗</span><span class=\"hidden\"> (does not hold)</span></a>",
+        ),
+    ] {
+        let at = html.find(text).unwrap_or_else(|| panic!("{text}"));
+        let link = &html[html[..at].rfind("<a ").unwrap()..at];
+        assert!(link.contains(&format!("class=\"value {class}\"")), "{link}");
+        assert!(link.contains(&format!("href=\"#{href}\"")), "{link}");
+    }
+    for evidence in [
+        "<strong>76.186106875 B</strong>",
+        "3.3 B below 79.5 to 80.5",
+        "a noisy claim, and this is another machine",
+        "(here 1.00 × that)",
+        "751,000 rows/s",
+        "on Apple M3",
+        "fingerprint <code title=\"4c1d4c1d4c1d",
+        "a checkpoint ended within run 3 of indexes = 8",
+        "href=\"#quote-index_wal-1\"",
+    ] {
+        assert!(html.contains(evidence), "{evidence}");
+    }
+}
+
+#[test]
+fn text_is_escaped_wherever_it_goes() {
+    let attack = "</title><script>alert(1)</script><img src=x onerror=alert(1)>\"' &amp;";
+    let mut sample = Sample::new();
+    let front_matter = &mut sample.article.front_matter;
+    front_matter.title.text = attack.into();
+    front_matter.title.fill_ins.clear();
+    front_matter.authors = vec![attack.into()];
+    front_matter.tags = vec![attack.into()];
+    front_matter.lang = attack.into();
+    let source = front_matter.published_source.as_mut().unwrap();
+    source.title = Some(attack.into());
+    source.url = Some("javascript:alert(1)".into());
+    let environment = &mut sample.record.environment;
+    environment.host.cpu = attack.into();
+    environment.server.version_string = attack.into();
+    environment
+        .server
+        .settings
+        .insert(attack.into(), attack.into());
+    sample.record.tables["insert_cost"].rows[0][2] = crate::quantity::Value::Text(attack.into());
+    sample.record.experiments["insert"].doubts[0].message = attack.into();
+    for verdict in &mut sample.verdicts {
+        verdict.measured_text = attack.into();
+        verdict.tolerance = attack.into();
+    }
+    let html = sample.file("index.html");
+    let plain = page();
+    for element in ["script", "img", "title", "svg"] {
+        let opening = format!("<{element}");
+        assert_eq!(
+            html.matches(&opening).count(),
+            plain.matches(&opening).count(),
+            "{element}"
+        );
+    }
+    assert!(!html.contains("href=\"javascript"));
+    for (name, attributes) in tags(&html) {
+        for (key, _) in attributes {
+            assert!(!key.starts_with("on"), "{name} {key}");
+        }
+    }
+}
+
+#[test]
+fn raw_html_is_shown_not_run() {
+    let html = page_of(&with_prose(
+        "a<br>b <sub>c</sub> <b>d</b> <!-- gone --> <sub onclick=\"x\">e</sub>\n\n\
+         <div onclick=\"alert(1)\">\nblock\n</div>\n\n<!-- gone -->\n\n\
+         [x](javascript:alert(1)) [y](data:text/html,z) <https://example.org> <a@example.org>\n",
+    ));
+    for piece in [
+        "a<br>b <sub>c</sub> &lt;b&gt;d&lt;/b&gt;  &lt;sub onclick=&quot;x&quot;&gt;e</sub>",
+        "&lt;div onclick=&quot;alert(1)&quot;&gt;",
+        "<p>x y <a href=\"https://example.org\">https://example.org</a> \
+         <a href=\"mailto:a@example.org\">a@example.org</a></p>",
+    ] {
+        assert!(html.contains(piece), "{piece}");
+    }
+    assert!(!html.contains("gone"));
+}
+
+#[test]
+fn headings_have_stable_and_unique_ids() {
+    let html = page_of(&with_prose(
+        "## Evidence\n\n## Evidence\n\n## {{ index_wal }} B, *µs* & `code`\n\n## Own {#mine}\n\n## 100 %\n",
+    ));
+    for piece in [
+        "<h2 id=\"evidence-1\">",
+        "<h2 id=\"evidence-2\">",
+        "<h2 id=\"b-µs--code\">",
+        "<h2 id=\"mine\">Own",
+        "<h2 id=\"100-\">",
+        "<li><a href=\"#b-µs--code\">76.2 B, µs &amp; code</a></li>",
+    ] {
+        assert!(html.contains(piece), "{piece}");
+    }
+}
+
+#[test]
+fn an_article_with_its_own_h1_moves_one_level_down() {
+    let html = page_of(&with_prose("# Another title\n\n## Below\n"));
+    assert!(html.contains("<h2 id=\"another-title\">Another title"));
+    assert!(html.contains("<h3 id=\"below\">Below"));
+    assert_eq!(html.matches("<h1").count(), 1);
+}
+
+#[test]
+fn a_hidden_experiment_keeps_its_anchor_and_its_results() {
+    let html = page_of(&TEXT.replace("--| runs: 3", "--| runs: 3\n--| echo: false"));
+    let at = html.find("id=\"experiment-insert\"").unwrap();
+    let figure = &html[at..at + html[at..].find("</figure>").unwrap()];
+    assert!(!figure.contains("<pre") && figure.contains("What was measured"));
+}
+
+#[test]
+fn footnotes_lead_there_and_back() {
+    let html = page_of(&with_prose(
+        "One[^b], two[^a], one again[^b].\n\n[^a]: Text of *a*.\n[^b]: Text of b.\n\n[^c]: Never mentioned.\n",
+    ));
+    for piece in [
+        "<sup id=\"footnote-1-mention-2\"><a href=\"#footnote-1\"",
+        "<li id=\"footnote-1\"><p>Text of b. <a href=\"#footnote-1-mention-1\"",
+        "<li id=\"footnote-2\"><p>Text of <em>a</em>.",
+        "<li id=\"footnote-3\"><p>Never mentioned.</p></li>",
+    ] {
+        assert!(html.contains(piece), "{piece}");
+    }
+}
+
+#[test]
+fn a_value_that_no_text_takes_is_an_error_at_its_place() {
+    let mut sample = Sample::new();
+    let code = sample.article.source.text.find("`unused`").unwrap() + 1;
+    sample.article.prose.fill_ins.push(FillIn {
+        expression: "rows".into(),
+        span: Span::new(code, code + 6),
+    });
+    sample
+        .article
+        .prose
+        .fill_ins
+        .sort_by_key(|fill_in| fill_in.span);
+    let filled = fill(&sample.article, &sample.record).unwrap();
+    let problem = render(&sample.page(), &filled).unwrap_err();
+    assert_eq!(problem.message, "a value cannot be filled in here");
+    assert_eq!(problem.place.unwrap().span, Span::new(code, code + 6));
+}
+
+#[test]
+fn what_the_record_does_not_have_is_an_error_at_the_block() {
+    let forget: [fn(&mut Sample); 4] = [
+        |sample| drop(sample.record.tables.shift_remove("insert_cost")),
+        |sample| drop(sample.record.charts.shift_remove("insert_wal")),
+        |sample| drop(sample.charts.shift_remove("insert_wal")),
+        |sample| drop(sample.record.experiments.shift_remove("insert")),
+    ];
+    for forget in forget {
+        let mut sample = Sample::new();
+        forget(&mut sample);
+        let filled = fill(&sample.article, &sample.record).unwrap();
+        let problem = render(&sample.page(), &filled).unwrap_err();
+        assert!(problem.message.starts_with("the record has nothing of"));
+        assert!(problem.location().is_some());
+    }
+}
+
+#[test]
+fn an_image_of_the_folder_becomes_part_of_the_page() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("plan.png"), b"png").unwrap();
+    let mut sample = Sample::from_text(&with_prose(
+        "![A *plan* of {{ rows }}](plan.png) and ![far](https://example.org/x.png)\n",
+    ));
+    sample.article.directory = folder.path().to_owned();
+    let html = sample.file("index.html");
+    assert!(html.contains("<img src=\"data:image/png;base64,cG5n\" alt=\"A plan of 1,000,000\">"));
+    assert!(html.contains("<a href=\"https://example.org/x.png\">far</a>"));
+    assert_eq!(sample.file("plan.png"), "png");
+    std::fs::remove_file(folder.path().join("plan.png")).unwrap();
+    let filled = fill(&sample.article, &sample.record).unwrap();
+    let problem = render(&sample.page(), &filled).unwrap_err();
+    assert!(
+        problem.message.contains("`plan.png` cannot be read"),
+        "{}",
+        problem.message
+    );
+}
+
+#[test]
+fn the_same_machine_has_no_author_beside_it() {
+    let mut sample = Sample::new();
+    sample.accepted = Some(sample.record.clone());
+    for verdict in &mut sample.verdicts {
+        verdict.recorded = None;
+    }
+    let html = sample.file("index.html");
+    assert!(!html.contains("Author") && !html.contains("The author measured"));
+}
+
+#[test]
+fn every_block_of_the_sample_is_on_the_page() {
+    let sample = Sample::new();
+    let html = sample.file("index.html");
+    for block in &sample.article.blocks {
+        if !matches!(block.kind, BlockKind::Claims(_)) {
+            let anchor = super::blocks::anchor(block);
+            assert!(html.contains(&format!("id=\"{anchor}\"")), "{anchor}");
         }
     }
 }
