@@ -36,6 +36,15 @@ pub fn lay_out(experiment: &Experiment, samples: &[Sample]) -> LaidOut {
     laid_out
 }
 
+/// Before a column of a further result whose name is a matrix column's. The columns of the
+/// experiment's own table cannot collide: measuring refuses that.
+const COLLISION_PREFIX: &str = "result_";
+
+fn own_name(column: &Column) -> &str {
+    let name = column.name.as_str();
+    name.strip_prefix(COLLISION_PREFIX).unwrap_or(name)
+}
+
 /// Matrix columns and `run`, without rows.
 fn empty(experiment: &Experiment) -> Table {
     let cells = &experiment.cells;
@@ -68,9 +77,16 @@ fn append(into: &mut Table, experiment: &Experiment, sample: &Sample, from: &Tab
     for column in &from.columns {
         let known = into.columns[keys..]
             .iter()
-            .any(|known| known.name == column.name);
+            .any(|known| own_name(known) == column.name);
         if !known {
-            into.columns.push(column.clone());
+            let mut column = column.clone();
+            if into.columns[..keys]
+                .iter()
+                .any(|key| key.name == column.name)
+            {
+                column.name.insert_str(0, COLLISION_PREFIX);
+            }
+            into.columns.push(column);
             for row in &mut into.rows {
                 row.push(Value::Null);
             }
@@ -96,7 +112,7 @@ fn append(into: &mut Table, experiment: &Experiment, sample: &Sample, from: &Tab
             let value = from
                 .columns
                 .iter()
-                .position(|own| own.name == column.name)
+                .position(|own| own.name == own_name(column))
                 .map_or(Value::Null, |index| row[index].clone());
             cells.push(value);
         }

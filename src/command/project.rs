@@ -5,6 +5,7 @@ use crate::chart::CHARTS;
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::engine::pins::Pins;
 use crate::exit_code::Failure;
+use crate::lint::RULES;
 use crate::measure::instrument::INSTRUMENTS;
 use crate::parse::{self, Known};
 use crate::source::Source;
@@ -196,10 +197,12 @@ fn read(path: &Path, pins: &Pins) -> Result<Article, Failure> {
     let source = Source::new(name, path, text);
     let instruments: Vec<&str> = INSTRUMENTS.iter().map(|entry| entry.name).collect();
     let charts: Vec<&str> = CHARTS.iter().map(|entry| entry.name).collect();
+    let rules: Vec<&str> = RULES.iter().map(|entry| entry.name).collect();
     let known = Known {
         versions: &pins.versions(),
         instruments: &instruments,
         charts: &charts,
+        lint_rules: &rules,
     };
     parse::parse(&source, &slug, &directory, &known).map_err(Failure::Article)
 }

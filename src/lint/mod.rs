@@ -12,9 +12,8 @@ mod unbound;
 use crate::article::{
     Article, ChartBlock, Claim, ClaimKind, LintLevel, TextWithFillIns, Tolerance,
 };
-use crate::diagnostic::{Diagnostic, Severity, did_you_mean};
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::quantity::{Shape, Unit, numeral};
-use crate::source::Span;
 use bigdecimal::{BigDecimal, Zero};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,9 +57,9 @@ pub const RULES: &[Rule] = &[
 ];
 
 /// Everything the rules find, in the order of the article, each with the severity that its front
-/// matter gives the rule. A rule that does not exist is an error.
+/// matter gives the rule.
 pub fn lint(article: &Article) -> Vec<Diagnostic> {
-    let mut found = unknown_rules(article);
+    let mut found = Vec::new();
     for rule in RULES {
         let levels = &article.front_matter.lint;
         let severity = match levels.get(rule.name).copied().unwrap_or(rule.level) {
@@ -82,30 +81,6 @@ fn claims_by_name(article: &Article) -> BTreeMap<&str, &Claim> {
     article
         .claims()
         .map(|claim| (claim.name.value.as_str(), claim))
-        .collect()
-}
-
-fn unknown_rules(article: &Article) -> Vec<Diagnostic> {
-    let front_matter = article.front_matter.span;
-    let names = || RULES.iter().map(|rule| rule.name);
-    let unknown = |name: &&String| !names().any(|known| known == name.as_str());
-    let known: Vec<_> = names().map(|name| format!("`{name}`")).collect();
-    article
-        .front_matter
-        .lint
-        .keys()
-        .filter(unknown)
-        .map(|name| {
-            let at = article.source.slice(front_matter).rfind(name.as_str());
-            let span = at.map_or(front_matter, |at| {
-                let start = front_matter.start + at;
-                Span::new(start, start + name.len())
-            });
-            Diagnostic::error(format!("unknown lint rule `{name}`"))
-                .at(&article.source, span)
-                .note(format!("rules are {}", known.join(", ")))
-                .hint(did_you_mean(name, names()).unwrap_or_else(|| "remove it".to_owned()))
-        })
         .collect()
 }
 

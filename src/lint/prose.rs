@@ -3,9 +3,10 @@
 
 use super::claims_by_name;
 use crate::article::{Article, BytesMeaning, Claim, FillIn};
+use crate::parse::{MASK, markdown_options, mask};
 use crate::quantity::{NumeralError, Unit, numeral};
 use crate::source::{Extract, Span};
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -34,7 +35,7 @@ pub(super) fn runs(article: &Article) -> Vec<Run> {
         links: Vec::new(),
         code_block: false,
     };
-    for (event, range) in Parser::new_ext(&masked[start..], options()).into_offset_iter() {
+    for (event, range) in Parser::new_ext(&masked[start..], markdown_options()).into_offset_iter() {
         reader.event(event, range);
     }
     reader.finish();
@@ -47,7 +48,7 @@ pub(super) fn images_without_alt(article: &Article) -> Vec<Span> {
     let start = article.front_matter.span.end;
     let mut found = Vec::new();
     let mut open: Option<(Range<usize>, bool)> = None;
-    for (event, range) in Parser::new_ext(&masked[start..], options()).into_offset_iter() {
+    for (event, range) in Parser::new_ext(&masked[start..], markdown_options()).into_offset_iter() {
         match event {
             Event::Start(Tag::Image { .. }) => open = Some((range, false)),
             Event::Text(text) | Event::Code(text) if !text.trim().is_empty() => {
@@ -66,33 +67,11 @@ pub(super) fn images_without_alt(article: &Article) -> Vec<Span> {
     found
 }
 
-/// The same as the parse stage's, so that both see the same text.
-fn options() -> Options {
-    Options::ENABLE_TABLES
-        | Options::ENABLE_FOOTNOTES
-        | Options::ENABLE_STRIKETHROUGH
-        | Options::ENABLE_TASKLISTS
-        | Options::ENABLE_HEADING_ATTRIBUTES
-        | Options::ENABLE_GFM
-}
-
 /// `text` with each `{{ … }}` overwritten by one word of the same length, so that Markdown sees
 /// no markup in it and all offsets stay true.
 pub(super) fn masked(text: &str, fill_ins: &[FillIn]) -> String {
-    let mut masked = String::with_capacity(text.len());
-    let mut at = 0;
-    for fill_in in fill_ins {
-        let Span { start, end } = fill_in.span;
-        if start < at || end < start + OBJECT.len_utf8() || text.get(start..end).is_none() {
-            continue;
-        }
-        masked.push_str(&text[at..start]);
-        masked.push(OBJECT);
-        masked.extend(std::iter::repeat_n('x', end - start - OBJECT.len_utf8()));
-        at = end;
-    }
-    masked.push_str(&text[at..]);
-    masked
+    mask(text, fill_ins.iter().map(|fill_in| fill_in.span.range()))
+        .replace(MASK, OBJECT.encode_utf8(&mut [0; 4]))
 }
 
 struct Reader<'a> {

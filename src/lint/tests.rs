@@ -233,17 +233,6 @@ fn the_front_matter_sets_severities_and_knows_the_rules() {
         [(Severity::Error, figure.clone())]
     );
     assert_eq!(set("unbound", LintLevel::Ignore), []);
-    assert_eq!(
-        set("unbond", LintLevel::Warn),
-        [
-            (Severity::Error, "unknown lint rule `unbond`".to_owned()),
-            (Severity::Warning, figure)
-        ]
-    );
-    let unknown = &lint(&article)[0];
-    assert_eq!(unknown.hint.as_deref(), Some("did you mean `unbound`?"));
-    let place = unknown.place.as_ref().unwrap();
-    assert_eq!(article.source.slice(place.span), "unbond");
 }
 
 #[test]

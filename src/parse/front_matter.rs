@@ -16,9 +16,6 @@ use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-/// The rules that `lint:` may name.
-pub const LINT_RULES: [&str; 3] = ["unbound", "unused", "alt"];
-
 /// Always a profile: the params as they stand.
 pub const FULL_PROFILE: &str = "full";
 
@@ -83,7 +80,7 @@ pub fn read(yaml: &Extract, span: Span, known: &Known, problems: &Problems) -> O
         .map_or_else(IndexMap::new, |node| profiles(node, &params, problems));
     let lint = fields
         .take("lint")
-        .map_or_else(BTreeMap::new, |node| lint(node, problems));
+        .map_or_else(BTreeMap::new, |node| lint(node, known, problems));
     fields.take_entry("extra");
     fields.finish(&[]);
     Some(FrontMatter {
@@ -393,13 +390,13 @@ fn profile(node: &Node, params: &IndexMap<String, Scalar>, problems: &Problems) 
     profile
 }
 
-fn lint(node: &Node, problems: &Problems) -> BTreeMap<String, LintLevel> {
+fn lint(node: &Node, known: &Known, problems: &Problems) -> BTreeMap<String, LintLevel> {
     let mut levels = BTreeMap::new();
     let entries = problems
         .entries(node, "write `lint: {unbound: warn}`")
         .unwrap_or_default();
     let mut fields = Fields::new(problems, "`lint`", entries);
-    for rule in LINT_RULES {
+    for &rule in known.lint_rules {
         let level = fields.take(rule).and_then(|node| {
             problems.choice(
                 node,

@@ -24,7 +24,7 @@ pub mod sql;
 mod tests;
 mod yaml;
 
-pub use front_matter::{FULL_PROFILE, LINT_RULES};
+pub use front_matter::FULL_PROFILE;
 pub use markdown::{MASK, markdown_options, mask};
 pub use references::FILL_IN_ROOTS;
 
@@ -42,6 +42,7 @@ pub struct Known<'a> {
     pub versions: &'a [String],
     pub instruments: &'a [&'a str],
     pub charts: &'a [&'a str],
+    pub lint_rules: &'a [&'static str],
 }
 
 /// Longer articles are taken for a mistake.

@@ -87,6 +87,7 @@ fn article(text: &str) -> Article {
         versions: &["16.15".to_owned()],
         instruments: &["time", "wal"],
         charts: &["bar"],
+        lint_rules: &[],
     };
     parse(
         &source,

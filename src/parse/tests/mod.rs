@@ -22,6 +22,7 @@ fn parse_text(text: &str) -> Result<Article, Vec<Diagnostic>> {
         versions: &versions,
         instruments: &["time", "wal", "hot", "tuples"],
         charts: &["bar", "line", "scatter"],
+        lint_rules: &["unbound", "unused", "alt"],
     };
     parse(&source, "a", Path::new("articles/a"), &known)
 }
