@@ -488,7 +488,7 @@ fn mistakes_in_prose_are_told() {
         (
             "| a |\n|---|\n| [1|2](claim:index_wal) |",
             &[
-                "13:8 this is not a link to Markdown (its brackets do not match; in a table a `|` ends the cell, so write `\\|`)",
+                "13:9 this is not a link to Markdown (its brackets do not match; in a table a `|` ends the cell, so write `\\|`)",
             ],
         ),
         (
