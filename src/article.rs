@@ -442,7 +442,7 @@ pub enum Axis {
 /// A text from YAML (title, caption, alt …) in which `{{ values }}` are filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextWithFillIns {
-    /// The text as YAML reads it.
+    /// The text as YAML reads it, with `\{{` already as the two braces it stands for.
     pub text: String,
     /// Where the value stands in the source.
     pub span: Span,

@@ -271,13 +271,16 @@ impl<'a> Reader<'a> {
                 .chars()
                 .take_while(|c| c.is_ascii_alphanumeric() || *c == '_')
                 .collect();
-            self.problems.error(
-                at + 2..end,
-                "this is not a link to Markdown",
+            let hint = if self.text[at + 2..end].contains(' ') {
                 format!(
                     "write the destination without spaces, `({scheme}{name})`, right behind `[…]`"
-                ),
-            );
+                )
+            } else {
+                "its brackets do not match; in a table a `|` ends the cell, so write `\\|`"
+                    .to_owned()
+            };
+            self.problems
+                .error(at + 2..end, "this is not a link to Markdown", hint);
         }
     }
 }

@@ -486,6 +486,12 @@ fn mistakes_in_prose_are_told() {
             ],
         ),
         (
+            "| a |\n|---|\n| [1|2](claim:index_wal) |",
+            &[
+                "13:9 this is not a link to Markdown (its brackets do not match; in a table a `|` ends the cell, so write `\\|`)",
+            ],
+        ),
+        (
             "[76][index_wal] and [index_wal] and [a][b]",
             &[
                 "11:1 `index_wal` is not defined (write the destination in parentheses: `[…](claim:index_wal)`)",
