@@ -22,7 +22,11 @@ pub enum Start {
 /// A chart without series.
 pub fn chart(block: &Block, plot: &Plot, start: Start) -> Chart {
     let vertical = Axis::new().name(vertical_title(block));
-    let vertical = if plot.log_y {
+    let vertical = if plot.log_y && start == Start::Zero {
+        // There is no zero to begin at, and ECharts would let bars hang from 1.
+        let foot = decade_below(plot);
+        vertical.type_(AxisType::Log).min(foot).start_value(foot)
+    } else if plot.log_y {
         vertical.type_(AxisType::Log)
     } else {
         vertical
@@ -74,6 +78,13 @@ fn with_legend(chart: Chart, plot: &Plot) -> Chart {
         .map(|series| series.name.as_str())
         .collect();
     chart.legend(Legend::new().data(names))
+}
+
+/// The power of ten below everything, so that the smallest bar still has a height.
+fn decade_below(plot: &Plot) -> f64 {
+    let low = plot.heights().fold(f64::INFINITY, f64::min);
+    let exponent = low.log10().ceil() - 1.0;
+    10f64.powf(exponent)
 }
 
 fn is_far_from_zero(plot: &Plot) -> bool {

@@ -19,6 +19,7 @@ const SEQUENCE = ['#e8f1f7', '#9ecae1', '#4292c6', '#0b559f', '#08306b'];
 
 const EDGE = 16;
 const FONT_SIZE = 13;
+const TITLE_SIZE = 16;
 const BARS = { barMaxWidth: 64, barGap: '6%', barCategoryGap: '32%' };
 
 // ---- text -------------------------------------------------------------------------------------
@@ -32,7 +33,7 @@ const WIDTHS = [
   222, 833, 556, 556, 556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584,
 ];
 // The fonts that readers have are up to a sixth wider than Helvetica.
-const WIDER = 1.1;
+const WIDER = 1.14;
 
 function textWidth(text, size, bold) {
   let width = 0;
@@ -40,7 +41,18 @@ function textWidth(text, size, bold) {
     const code = character.codePointAt(0);
     width += code >= 0x2e80 ? 1000 : WIDTHS[code - 32] ?? 600;
   }
-  return width / 1000 * size * WIDER * (bold ? 1.06 : 1);
+  return width / 1000 * size * WIDER * (bold ? 1.12 : 1);
+}
+
+/** Broken into lines between words; ECharts itself would begin a line with the space. */
+function wrapped(text, width, size, bold) {
+  const lines = [];
+  for (const word of String(text).split(' ')) {
+    const longer = lines.length ? `${lines[lines.length - 1]} ${word}` : word;
+    if (lines.length && textWidth(longer, size, bold) <= width) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines.join('\n');
 }
 
 echarts.setPlatformAPI({
@@ -96,7 +108,8 @@ function errorBar(params, api) {
   let centre = low[0];
   if (slots > 0) centre += api.barLayout({ count: slots, ...BARS })[api.value(4)].offsetCenter;
   const cap = slots > 0 ? 5 : 4;
-  const style = { stroke: api.visual('color'), lineWidth: 1.5, fill: 'none' };
+  const stroke = slots > 0 ? FOREGROUND : api.visual('color');
+  const style = { stroke, lineWidth: 1.5, fill: 'none' };
   const line = (x1, y1, x2, y2) => ({ type: 'line', z2: 100, shape: { x1, y1, x2, y2 }, style });
   const children = [
     line(centre, low[1], centre, high[1]),
@@ -134,18 +147,28 @@ function axisStyle(lines) {
   };
 }
 
+function timeAxisStyle() {
+  const style = axisStyle(false);
+  style.axisLabel.formatter = {
+    year: '{yyyy}', month: '{MMM} {yyyy}', day: '{d} {MMM}', hour: '{HH}:{mm}', minute: '{HH}:{mm}',
+    second: '{HH}:{mm}:{ss}', millisecond: '{HH}:{mm}:{ss}.{SSS}', none: '{HH}:{mm}:{ss}.{SSS}',
+  };
+  return style;
+}
+
 const THEME = {
   color: PALETTE,
   backgroundColor: BACKGROUND,
   textStyle: { fontFamily: FONT, color: FOREGROUND, fontSize: FONT_SIZE },
   title: {
     left: EDGE, padding: 0, itemGap: 4,
-    textStyle: text(FOREGROUND, 16, { fontWeight: 600, lineHeight: 21 }),
+    textStyle: text(FOREGROUND, TITLE_SIZE, { fontWeight: 600, lineHeight: 21 }),
     subtextStyle: text(MUTED, FONT_SIZE),
   },
   legend: {
-    left: EDGE, padding: 0, itemGap: 18, itemWidth: 18, itemHeight: 11, selectedMode: false,
-    textStyle: text(FOREGROUND, FONT_SIZE),
+    left: EDGE, padding: 0, itemGap: 6, itemWidth: 18, itemHeight: 11, selectedMode: false,
+    // The gap between columns; `itemGap` is that between rows, too.
+    textStyle: text(FOREGROUND, FONT_SIZE, { padding: [0, 12, 0, 0] }),
   },
   bar: {
     ...BARS,
@@ -154,12 +177,12 @@ const THEME = {
   },
   line: { symbol: 'circle', symbolSize: 7, showAllSymbol: true, lineStyle: { width: 2.25 } },
   scatter: { symbolSize: 8, itemStyle: { opacity: 0.75 } },
-  boxplot: { boxWidth: [8, 48], itemStyle: { borderWidth: 1.5 } },
+  boxplot: { boxWidth: [8, 48], itemStyle: { borderWidth: 1.5, color: 'transparent' } },
   heatmap: { itemStyle: { borderColor: BACKGROUND, borderWidth: 1 } },
   categoryAxis: axisStyle(false),
   valueAxis: axisStyle(true),
   logAxis: axisStyle(true),
-  timeAxis: axisStyle(false),
+  timeAxis: timeAxisStyle(),
   visualMap: {
     inRange: { color: SEQUENCE }, textStyle: text(MUTED, 12), itemWidth: 12, itemHeight: 160,
   },
@@ -186,13 +209,16 @@ function withFunctions(option) {
       if (series.type === 'heatmap') series.data = series.data.map(onCell(list(option.visualMap)[0]));
     }
   }
-  for (const map of list(option.visualMap)) map.formatter ??= onMark;
+  for (const map of list(option.visualMap)) {
+    map.formatter ??= onMark;
+    map.text ??= [onMark(map.max), onMark(map.min)];
+  }
 }
 
 /** The label of a cell is light where the cell is dark. */
 function onCell({ min, max }) {
   return (value) => {
-    const color = (value[2] - min) / (max - min) > 0.45 ? '#fff' : '#24292f';
+    const color = (value[2] - min) / (max - min) > 0.55 ? '#fff' : '#24292f';
     return { value, label: { color } };
   };
 }
@@ -202,85 +228,122 @@ function below(point) {
   return point[1] < 0 ? { value: point, label: { position: 'bottom' } } : point;
 }
 
-/** Labels of categories that are wider than their place: broken into lines, or else slanted. */
+const SLANT = 38;
+const SLANTED_WIDTH = 150;
+
+const widest = (texts) => Math.max(0, ...texts.map((one) => textWidth(one, FONT_SIZE)));
+
+/**
+ * How the names of categories stand below their places: in one line, broken into lines, or else
+ * slanted. `height` is what they take, `reach` how far the first one goes to the left of its place.
+ */
 function fitCategories(axis, width) {
-  const names = axis.data ?? [];
+  const names = (axis.data ?? []).map(String);
   const place = width / Math.max(names.length, 1) - 8;
-  const longest = Math.max(0, ...names.map((name) => textWidth(name, FONT_SIZE)));
-  if (longest <= place) return { interval: 0 };
-  const longestWord = Math.max(0, ...names.flatMap((name) =>
-    String(name).split(' ').map((word) => textWidth(word, FONT_SIZE))));
-  if (longestWord <= place && place >= 48) return { interval: 0, width: place, overflow: 'break' };
-  return { rotate: 38, width: 150, overflow: 'truncate', interval: place > 10 ? 0 : 'auto' };
+  if (widest(names) <= place) return { height: 13, reach: 0, style: { interval: 0 } };
+  if (place >= 48 && widest(names.flatMap((name) => name.split(' '))) <= place) {
+    const formatter = (name) => wrapped(name, place, FONT_SIZE);
+    const lines = Math.max(...names.map((name) => formatter(name).split('\n').length));
+    return { height: 15 * lines, reach: 0, style: { interval: 0, formatter, lineHeight: 15 } };
+  }
+  const slant = SLANT * Math.PI / 180;
+  const short = names.map(shortened);
+  return {
+    height: widest(short) * Math.sin(slant) + 13 * Math.cos(slant),
+    reach: textWidth(short[0], FONT_SIZE) * Math.cos(slant) - place / 2,
+    style: { rotate: SLANT, formatter: shortened, interval: place > 10 ? 0 : 'auto' },
+  };
 }
 
-function headingHeight(chart, kind, index) {
-  const model = chart.getModel().getComponent(kind, index);
-  return model ? chart.getViewOfComponentModel(model).group.getBoundingRect().height : 0;
+/** Left out in the middle: what tells names apart stands at their ends. */
+function shortened(name) {
+  let text = name;
+  for (let kept = name.length - 1; kept > 4 && textWidth(text, FONT_SIZE) > SLANTED_WIDTH; kept--) {
+    text = `${name.slice(0, Math.ceil(kept / 2))}…${name.slice(-Math.floor(kept / 2))}`;
+  }
+  return text;
 }
 
-/** Title, legend and the vertical axis's title, one below the other, above the plot. */
-function stackHeadings(chart, option, author) {
+/** A legend whose signs look like what they stand for, and the height of as many rows as it takes. */
+function fitLegend({ legend, series }, width) {
+  const style = {};
+  if (series.every((one) => one.areaStyle)) style.icon = 'roundRect';
+  if (series.some((one) => one.type === 'scatter')) style.itemWidth = 11;
+  let [rows, used] = [1, 0];
+  for (const item of legend.data ?? series.map((one) => one.name)) {
+    const name = item?.name ?? item;
+    const needed = (style.itemWidth ?? 18) + 5 + textWidth(name, FONT_SIZE) + 18;
+    if (used > 0 && used + needed > width) [rows, used] = [rows + 1, 0];
+    used += needed;
+  }
+  return { height: rows * 19 - 6, legend: { width, ...style, ...legend } };
+}
+
+/** Title, legend and the vertical axis's title, one below the other. Returns where the plot begins. */
+function placeHeadings(option, axisTitle, width) {
   let top = EDGE - 2;
-  const patch = { title: [] };
-  option.title.forEach((title, index) => {
-    const isAxisTitle = index === option.title.length - 1;
-    if (isAxisTitle && option.legend) {
-      patch.legend = { top: author.legend?.top ?? top };
-      top += headingHeight(chart, 'legend', 0) + 12;
-    }
-    patch.title.push({ top: title.top ?? top });
-    const height = title.text || title.subtext ? headingHeight(chart, 'title', index) : 0;
-    top += height && height + (isAxisTitle ? 10 : 12);
+  // A word may still be longer than a line.
+  const broken = { width, overflow: 'break' };
+  const lines = (text) => text.split('\n').length;
+  option.title = list(option.title).map((title) => {
+    const text = wrapped(title.text ?? '', width, TITLE_SIZE, true);
+    const placed = { top, ...title, text, textStyle: { ...broken, ...title.textStyle } };
+    top += lines(text) * 21 + (title.subtext ? lines(title.subtext) * 17 : 0) + 12;
+    return placed;
   });
-  return { patch, top };
+  if (option.legend && !Array.isArray(option.legend) && option.legend.show !== false) {
+    const { height, legend } = fitLegend(option, width);
+    option.legend = { top, ...legend };
+    top += height + 12;
+  }
+  if (axisTitle) {
+    const title = wrapped(axisTitle, width, FONT_SIZE);
+    const style = text(MUTED, FONT_SIZE, { fontWeight: 400, lineHeight: 17, ...broken });
+    option.title.push({ top, text: title, textStyle: style });
+    top += lines(title) * 17 + 10;
+  }
+  return top;
 }
 
-/** Everything about the option that does not need a first drawing. */
-function prepare(option, width) {
-  option.animation = false;
-  option.useUTC = true;
-  for (const part of ['xAxis', 'yAxis', 'series']) option[part] = list(option[part]);
-  withFunctions(option);
-
+/** Puts everything in its place; what the author's option says stays as it is. */
+function layOut(option, width) {
+  const inner = width - 2 * EDGE;
   const [horizontal] = option.xAxis;
   const [vertical] = option.yAxis;
-  const inner = width - 2 * EDGE;
-  const wrapped = { width: inner, overflow: 'break' };
+  const maps = list(option.visualMap);
+
   // The vertical axis's title stands upright above the axis, where it is read without turning
   // the head.
-  const axisTitle = vertical?.nameLocation ? '' : vertical?.name ?? '';
+  const axisTitle = vertical.nameLocation ? '' : vertical.name ?? '';
   if (axisTitle) delete vertical.name;
-  option.title = [
-    ...list(option.title).map((title) => ({ ...title, textStyle: { ...wrapped, ...title.textStyle } })),
-    { text: axisTitle, textStyle: text(MUTED, FONT_SIZE, { fontWeight: 400, lineHeight: 17, ...wrapped }) },
-  ];
-  if (horizontal?.name && !horizontal.nameLocation) {
+  const top = placeHeadings(option, axisTitle, inner);
+
+  let labels = { height: 13, reach: 0 };
+  if (horizontal.type === 'category') {
+    labels = fitCategories(horizontal, inner - 56);
+    horizontal.axisLabel = { ...labels.style, ...horizontal.axisLabel };
+  }
+  horizontal.axisLine = { show: true, ...horizontal.axisLine };
+  if (horizontal.name && !horizontal.nameLocation) {
     horizontal.nameLocation = 'middle';
+    horizontal.nameGap ??= labels.height + 16;
     horizontal.nameTextStyle = { verticalAlign: 'top', ...horizontal.nameTextStyle };
   }
-  const right = EDGE + (list(option.visualMap).length ? 74 : 10);
+  if (vertical.type === 'category') vertical.axisTick = { show: false, ...vertical.axisTick };
+
+  for (const map of maps) {
+    if (map.left == null && map.right == null) Object.assign(map, { left: 'auto', right: EDGE });
+    if (map.top == null && map.bottom == null) Object.assign(map, { top: 'middle', bottom: 'auto' });
+  }
   option.grid = {
-    left: EDGE, right, top: 60, bottom: EDGE + (horizontal?.name ? 24 : 0), containLabel: true,
+    // Where names reach out further than numbers beside the vertical axis do.
+    left: EDGE + Math.max(0, labels.reach - 36),
+    right: EDGE + (maps.length ? 74 : 10),
+    top,
+    bottom: EDGE + (horizontal.name ? 24 : 0),
+    containLabel: true,
     ...option.grid,
   };
-  if (horizontal?.type === 'category') {
-    const fitted = fitCategories(horizontal, inner - 56);
-    horizontal.axisLabel = { ...fitted, ...horizontal.axisLabel };
-  }
-}
-
-/** What the first drawing tells: how high the headings and the horizontal axis's labels are. */
-function settle(chart, option, author, height) {
-  const { patch, top } = stackHeadings(chart, option, author);
-  patch.grid = { top: author.grid?.top ?? top };
-  const grid = chart.getModel().getComponent('grid');
-  if (grid && option.xAxis[0]?.nameLocation === 'middle' && option.xAxis[0].nameGap == null) {
-    const plot = grid.coordinateSystem.getRect();
-    const bottom = height - plot.y - plot.height;
-    patch.xAxis = [{ nameGap: bottom - option.grid.bottom + 8 }];
-  }
-  chart.setOption(patch);
 }
 
 /** ECharts leaves out what it does not know without a word. */
@@ -291,12 +354,15 @@ function refuseUnknown(chart, option) {
 }
 
 globalThis.draw = (requestJson) => {
-  const { width, height, option, author } = JSON.parse(requestJson);
+  const { width, height, option } = JSON.parse(requestJson);
+  option.animation = false;
+  option.useUTC = true;
+  for (const part of ['xAxis', 'yAxis', 'series']) option[part] = list(option[part]);
+  withFunctions(option);
+  layOut(option, width);
   const chart = echarts.init(null, THEME, { renderer: 'svg', ssr: true, width, height });
-  prepare(option, width);
   chart.setOption(option);
   refuseUnknown(chart, option);
-  settle(chart, option, author, height);
   // The type face stands once on the whole drawing instead of on each text.
   return chart.renderToSVGString({ useViewBox: true })
     .replaceAll(`font-family:${FONT};`, '')

@@ -59,6 +59,7 @@ fn build(chart: &Chart, source: &Arc<Source>) -> Result<charming::Chart, Diagnos
     let high = if high > low { high } else { low + 1.0 };
     let vertical = Axis::new()
         .type_(AxisType::Category)
+        .inverse(true)
         .name(title(chart))
         .data(rows);
     Ok(axes::frame(chart, &plot)

@@ -5,7 +5,7 @@ use super::plot::{Meaning, Plot};
 use super::{Chart, ChartType};
 use crate::diagnostic::Diagnostic;
 use crate::source::Source;
-use charming::element::Symbol;
+use charming::element::{LineStyle, LineStyleType, Symbol};
 use charming::series::Line;
 use std::sync::Arc;
 
@@ -22,6 +22,8 @@ pub const SYMBOLS: [Symbol; 4] = [
     Symbol::Triangle,
     Symbol::Diamond,
 ];
+/// draw.js has as many colours; after that they come again.
+const COLOURS: usize = 8;
 /// Above this, marks only thicken the line.
 const MARKED_POINTS: usize = 60;
 
@@ -33,6 +35,11 @@ fn build(chart: &Chart, source: &Arc<Source>) -> Result<charming::Chart, Diagnos
             Line::new()
                 .name(&series.name)
                 .symbol(SYMBOLS[index % SYMBOLS.len()].clone())
+                .line_style(LineStyle::new().type_(if index < COLOURS {
+                    LineStyleType::Solid
+                } else {
+                    LineStyleType::Dashed
+                }))
                 .show_symbol(series.points.len() <= MARKED_POINTS)
                 .data(axes::data(&series.points)),
         );

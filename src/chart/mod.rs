@@ -62,8 +62,8 @@ pub const CHARTS: &[ChartType] = &[
 pub const NOTICES: &str = include_str!("../../THIRD-PARTY-NOTICES.md");
 
 /// The drawing's size in CSS pixels at its natural scale.
-pub const WIDTH: u32 = 720;
-pub const HEIGHT: u32 = 405;
+pub const WIDTH: u32 = 640;
+pub const HEIGHT: u32 = 380;
 
 /// Draws a chart: SVG without an XML declaration, fit to stand in a page and as a file of its own.
 /// The same chart always comes to the same bytes.
@@ -80,7 +80,6 @@ pub fn draw(chart: &Chart, source: &Arc<Source>) -> Result<String, Diagnostic> {
         "width": WIDTH,
         "height": HEIGHT,
         "option": option(chart, source)?,
-        "author": chart.block.option.clone().unwrap_or_else(|| json!({})),
     });
     let drawn = echarts::svg(&request.to_string())
         .map_err(|error| failed(format!("chart `{id}` cannot be drawn: {error}")))?;
@@ -128,6 +127,15 @@ pub fn option(chart: &Chart, source: &Arc<Source>) -> Result<Value, Diagnostic> 
         .at(source, chart.block.id.span)
     })?;
     if let Some(own) = &chart.block.option {
+        if !own.is_object() {
+            let message = format!(
+                "`option` of chart `{}` is not a mapping",
+                chart.block.id.value
+            );
+            return Err(Diagnostic::error(message)
+                .at(source, chart.block.id.span)
+                .hint("it is an ECharts option, such as `option: {yAxis: {max: 100}}`"));
+        }
         merge::merge(&mut option, own);
     }
     Ok(option)

@@ -288,6 +288,21 @@ fn an_option_is_merged_last_and_cannot_break_out() {
     }
 }
 
+#[test]
+fn an_option_may_ask_for_a_legend_or_be_no_mapping() {
+    let mut block = block("bar", "indexes", &["wal_per_row"]);
+    block.y_label = Some("bytes".into());
+    block.option = Some(json!({"legend": {"show": true}}));
+    let svg = drawn(&block, &wal());
+    assert!(
+        svg.contains(">wal_per_row<") && svg.contains(">bytes<"),
+        "{svg}"
+    );
+    block.option = Some(json!([1]));
+    let error = refused(&block, &wal());
+    assert_eq!(error.message, "`option` of chart `wal` is not a mapping");
+}
+
 /// Message, and the words it points at.
 fn problem(block: &ChartBlock, table: &Table) -> (String, String) {
     let diagnostic = refused(block, table);
