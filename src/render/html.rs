@@ -1,11 +1,12 @@
 //! `index.html`: the article as one self-contained page, each figure leading to its evidence.
 //! Entry: [`render`]. `prose` turns the Markdown into HTML, `blocks` the live blocks, `evidence`
-//! what the claims rest on; the templates in `templates/html/` put them together.
+//! what the claims rest on, `samples` the measurements behind them; the templates in `templates/html/` put them together.
 
 mod blocks;
 mod evidence;
 mod links;
 mod prose;
+mod samples;
 
 pub use links::{local_path, read_inside};
 
@@ -26,6 +27,8 @@ use std::ops::Range;
 
 /// Contents are listed from so many sections on.
 const SECTIONS_FOR_CONTENTS: usize = 3;
+/// The table of all figures is folded where it has more.
+const FEW_CLAIMS: usize = 24;
 
 pub fn render(page: &Page, filled: &Filled) -> Result<Vec<OutputFile>, Diagnostic> {
     let document = Document::new(page, filled);
@@ -163,7 +166,10 @@ struct PageView<'a> {
     body: &'a str,
     footnotes: &'a str,
     evidence_note: String,
-    claims: Vec<evidence::ClaimView<'a>>,
+    claims: Vec<evidence::ClaimView>,
+    /// Whether their table is short enough to stand open.
+    few_claims: bool,
+    samples: Vec<samples::SamplesView<'a>>,
     any_published: bool,
     any_author: bool,
     author_host: Option<&'a str>,
@@ -251,7 +257,9 @@ impl<'a> PageView<'a> {
             any_published: claims.iter().any(|claim| claim.published.is_some()),
             any_author: claims.iter().any(|claim| claim.author.is_some()),
             author_host,
+            few_claims: claims.len() <= FEW_CLAIMS,
             claims,
+            samples: samples::samples(document),
             server: server_view(&environment.server),
             host: host_view(&environment.host),
             tool: ToolView {

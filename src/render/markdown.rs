@@ -189,7 +189,6 @@ impl Splicer<'_> {
             }
             BlockKind::Chart(_) => {
                 let alt = self.filled.chart_alts.get(id).map_or("", String::as_str);
-                let caption = caption.or(self.filled.chart_titles.get(id).map(String::as_str));
                 format!(
                     "![{}]({})\n\n{}",
                     escape(&one_line(alt)),
@@ -383,7 +382,6 @@ fn assets(article: &Article) -> Vec<OutputFile> {
 #[cfg(test)]
 mod tests {
     use super::super::sample::{Sample, TEXT};
-    use super::*;
 
     #[test]
     fn the_article_becomes_plain_markdown() {

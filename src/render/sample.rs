@@ -10,7 +10,7 @@ use crate::quantity::{Column, Number, Table, Value};
 use crate::record::*;
 use crate::source::Source;
 use indexmap::IndexMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 pub const TEXT: &str = include_str!("sample.md");
 
@@ -68,9 +68,7 @@ impl Sample {
 
     pub fn file(&self, path: &str) -> String {
         let files = self.render();
-        let file = files
-            .into_iter()
-            .find(|file| file.path == PathBuf::from(path));
+        let file = files.into_iter().find(|file| file.path == Path::new(path));
         String::from_utf8(file.expect(path).content).unwrap()
     }
 }
@@ -133,7 +131,7 @@ fn record() -> Record {
             .map(|(indexes, run, elapsed, bytes, per_row)| {
                 [indexes, run, elapsed, bytes, "1000000", per_row]
                     .into_iter()
-                    .map(|text| number(text))
+                    .map(number)
                     .collect()
             })
             .collect(),

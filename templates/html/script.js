@@ -15,12 +15,12 @@
     const copy = evidence.cloneNode(true);
     for (const part of [copy, ...copy.querySelectorAll('[id]')]) part.removeAttribute('id');
     copy.removeAttribute('aria-labelledby');
-    for (const part of copy.querySelectorAll('.uses, .samples')) part.remove();
+    for (const part of copy.querySelectorAll('.uses')) part.remove();
     const more = document.createElement('a');
     more.href = link.hash;
     more.textContent = 'All the evidence';
-    more.addEventListener('click', () => card.hidePopover());
     card.replaceChildren(copy, more);
+    for (const part of card.querySelectorAll('a')) part.addEventListener('click', () => card.hidePopover());
     card.showPopover();
     const at = link.getBoundingClientRect();
     const left = Math.max(12, Math.min(at.left, innerWidth - card.offsetWidth - 12));

@@ -1,21 +1,18 @@
 //! A live block as it stands in the page: a listing, a table, a chart, a folded list of claims.
 
 use super::evidence::{self, DoubtView};
+use super::samples::{self, CellColumn};
 use super::{Document, claim_anchor, short};
 use crate::article::*;
 use crate::diagnostic::Diagnostic;
-use crate::quantity::Number;
 use crate::record::{CellSummary, ExperimentRecord, Summary};
 use crate::render::cells::{self, ShownTable};
-use crate::render::{csv, highlight, markdown, number_format, templates};
-use bigdecimal::BigDecimal;
+use crate::render::{csv, highlight, markdown, templates};
 use indexmap::IndexMap;
 use serde::Serialize;
 
 /// Columns shown of what an experiment measured; the CSV has all.
 const MAIN_COLUMNS: usize = 6;
-/// Digits that show a spread of some per cent.
-const SAMPLE_DIGITS: i64 = 4;
 
 /// The id of a block's element.
 pub fn anchor(block: &Block) -> String {
@@ -64,7 +61,7 @@ struct ExperimentView<'a> {
     code: Option<String>,
     doubts: Vec<DoubtView<'a>>,
     runs: String,
-    cell_columns: Vec<&'a str>,
+    cell_columns: Vec<CellColumn<'a>>,
     columns: Vec<&'a str>,
     rows: Vec<CellView<'a>>,
     files: Vec<FileView>,
@@ -100,17 +97,14 @@ fn experiment_html(
     let id = &experiment.id.value;
     let record = experiment_record(document, block, id)?;
     let columns = main_columns(record, experiment);
-    let cell_columns = (record.summaries.first())
-        .map(|summary| summary.cell.keys().map(String::as_str).collect())
-        .unwrap_or_default();
     let view = ExperimentView {
         anchor: anchor(block),
         label: label(document, ReferenceKind::Experiment, id),
         caption: document.filled.captions.get(id).map(String::as_str),
         code: (experiment.echo).then(|| highlight::block(block.content.text.trim_end())),
         doubts: evidence::doubts(record),
-        runs: runs(&record.summaries),
-        cell_columns,
+        runs: samples::runs(&record.summaries),
+        cell_columns: samples::cell_columns(&record.summaries),
         rows: (record.summaries.iter())
             .map(|summary| cell_view(summary, &columns))
             .collect(),
@@ -149,7 +143,7 @@ fn missing(document: &Document, block: &Block, what: &str, id: &str) -> Diagnost
 
 /// Which of the measured columns a reader wants first: what the author derived, then time, WAL and
 /// rows, then the rest as measured.
-pub fn main_columns<'a>(record: &'a ExperimentRecord, experiment: &Experiment) -> Vec<&'a str> {
+fn main_columns<'a>(record: &'a ExperimentRecord, experiment: &Experiment) -> Vec<&'a str> {
     let Some(first) = record.summaries.first() else {
         return Vec::new();
     };
@@ -187,41 +181,14 @@ fn cell_view<'a>(summary: &'a CellSummary, columns: &[&str]) -> CellView<'a> {
 
 fn median_view(summary: &Summary) -> MedianView {
     MedianView {
-        median: sample_text(&summary.median),
+        median: samples::number_text(&summary.median),
         range: (summary.min != summary.max).then(|| {
             format!(
                 "{} – {}",
-                sample_text(&summary.min),
-                sample_text(&summary.max)
+                samples::number_text(&summary.min),
+                samples::number_text(&summary.max)
             )
         }),
-    }
-}
-
-/// A number of a summary for people.
-pub fn sample_text(text: &str) -> String {
-    match text.parse::<Number>() {
-        Ok(Number::Finite(number)) if number.is_integer() => number_format::exact(&number),
-        Ok(Number::Finite(number)) => number_format::significant(&number, sample_digits(&number)),
-        _ => text.to_owned(),
-    }
-}
-
-/// Digits before the decimal point are never rounded away.
-fn sample_digits(number: &BigDecimal) -> i64 {
-    let integer_digits = number.with_scale(0).digits() as i64;
-    SAMPLE_DIGITS.max(integer_digits)
-}
-
-/// `1 run`, `3 to 8 runs`
-fn runs(summaries: &[CellSummary]) -> String {
-    let counts = (summaries.iter())
-        .filter_map(|summary| summary.columns.values().map(|column| column.runs).max());
-    match (counts.clone().min(), counts.max()) {
-        (Some(1), Some(1)) => "1 run".to_owned(),
-        (Some(least), Some(most)) if least == most => format!("{most} runs"),
-        (Some(least), Some(most)) => format!("{least} to {most} runs"),
-        _ => "no runs".to_owned(),
     }
 }
 
@@ -331,7 +298,8 @@ fn chart_html(
     let shown = cells::shown(rows, &IndexMap::new())
         .map_err(|message| wrong_column(document, block, message))?;
     let filled = document.filled;
-    let caption = (filled.captions.get(id)).or_else(|| filled.chart_titles.get(id));
+    // The chart's title is drawn in it.
+    let caption = filled.captions.get(id);
     let alt = filled.chart_alts.get(id).map(String::as_str);
     templates::render(
         "html/chart.html",

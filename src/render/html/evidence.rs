@@ -1,20 +1,19 @@
 //! What each claim rests on: query, exact value, tolerance, what was published, what the author
-//! measured, and the samples.
+//! measured, and where its samples are.
 
 use super::prose::Use;
-use super::{Document, blocks, claim_anchor, explanation, short};
+use super::{Document, claim_anchor, explanation, samples};
 use crate::article::*;
 use crate::judge::Verdict;
 use crate::quantity::{Number, Value};
-use crate::record::{ClaimRecord, ExperimentRecord};
+use crate::record::ExperimentRecord;
 use crate::render::state::State;
-use crate::render::{csv, highlight, number_format};
+use crate::render::{highlight, number_format};
 use serde::Serialize;
-use squawk_lexer::{TokenKind, tokenize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 #[derive(Serialize)]
-pub struct ClaimView<'a> {
+pub struct ClaimView {
     name: String,
     anchor: String,
     kind: &'static str,
@@ -33,7 +32,7 @@ pub struct ClaimView<'a> {
     profile: Option<String>,
     uses: Vec<Use>,
     query: String,
-    samples: Vec<SampleView<'a>>,
+    samples: Vec<SampleLink>,
 }
 
 /// A verdict in the table of all figures.
@@ -50,35 +49,14 @@ struct Line {
     state_text: &'static str,
 }
 
+/// Where the samples of a claim are.
 #[derive(Serialize)]
-struct SampleView<'a> {
-    label: String,
-    caption: Option<String>,
+struct SampleLink {
+    text: String,
     anchor: String,
-    cell_columns: Vec<String>,
-    columns: Vec<SampleColumn>,
-    doubts: Vec<DoubtView<'a>>,
-    measured_at: String,
-    host: Option<String>,
-    fingerprint: String,
-    short_fingerprint: String,
-    csv: String,
-}
-
-#[derive(Serialize)]
-struct SampleColumn {
-    name: String,
-    rows: Vec<SampleRow>,
-}
-
-#[derive(Serialize)]
-struct SampleRow {
-    cell: Vec<String>,
-    runs: u32,
-    median: String,
-    min: String,
-    max: String,
-    interval: String,
+    /// `10 cells, 3 runs each`
+    extent: String,
+    doubts: usize,
 }
 
 #[derive(Serialize)]
@@ -97,20 +75,13 @@ pub fn doubts(record: &ExperimentRecord) -> Vec<DoubtView<'_>> {
 }
 
 /// One view a claim, in the order of the document.
-pub fn claims<'a>(
-    document: &Document<'a>,
-    uses: &BTreeMap<String, Vec<Use>>,
-) -> Vec<ClaimView<'a>> {
+pub fn claims(document: &Document, uses: &BTreeMap<String, Vec<Use>>) -> Vec<ClaimView> {
     (document.page.article.claims())
         .map(|claim| claim_view(document, claim, uses))
         .collect()
 }
 
-fn claim_view<'a>(
-    document: &Document<'a>,
-    claim: &Claim,
-    uses: &BTreeMap<String, Vec<Use>>,
-) -> ClaimView<'a> {
+fn claim_view(document: &Document, claim: &Claim, uses: &BTreeMap<String, Vec<Use>>) -> ClaimView {
     let name = &claim.name.value;
     let record = document.page.record.claims.get(name);
     let verdicts = document.verdicts_of(name);
@@ -148,7 +119,7 @@ fn claim_view<'a>(
         profile: claim.profile.as_ref().map(|profile| profile.value.clone()),
         uses: uses.get(name).cloned().unwrap_or_default(),
         query: highlight::sql(claim.query.text.text.trim()),
-        samples: samples(document, claim, record),
+        samples: sample_links(document, claim),
         name: name.clone(),
     }
 }
@@ -262,101 +233,27 @@ fn lines(
     lines
 }
 
-// ---- samples ----------------------------------------------------------------------------------
-
-fn samples<'a>(
-    document: &Document<'a>,
-    claim: &Claim,
-    record: Option<&ClaimRecord>,
-) -> Vec<SampleView<'a>> {
-    let words = words(&claim.query.text.text);
-    let reads = record.map_or(&[][..], |record| &record.reads);
-    (reads.iter())
-        .filter_map(|id| {
-            let experiment = document
-                .page
-                .article
-                .experiments()
-                .find(|e| e.id.value == *id)?;
-            let record = document.page.record.experiments.get(id)?;
-            Some(sample_view(document, experiment, record, &words))
-        })
-        .collect()
-}
-
-/// The identifiers of a query: a claim's samples are of the columns that it names.
-fn words(sql: &str) -> BTreeSet<String> {
-    let mut at = 0;
-    let mut words = BTreeSet::new();
-    for token in tokenize(sql) {
-        let text = &sql[at..at + token.len as usize];
-        match token.kind {
-            TokenKind::Ident => words.insert(text.to_lowercase()),
-            TokenKind::QuotedIdent { .. } => words.insert(text.trim_matches('"').to_owned()),
-            TokenKind::Eof => break,
-            _ => false,
-        };
-        at += token.len as usize;
-    }
-    words
-}
-
-fn sample_view<'a>(
-    document: &Document<'a>,
-    experiment: &Experiment,
-    record: &'a ExperimentRecord,
-    words: &BTreeSet<String>,
-) -> SampleView<'a> {
-    let id = &experiment.id.value;
-    let first = record.summaries.first();
-    let mut columns: Vec<&str> = (first.iter())
-        .flat_map(|summary| summary.columns.keys().map(move |name| (summary, name)))
-        .filter(|(summary, name)| words.contains(*name) && !summary.cell.contains_key(*name))
-        .map(|(_, name)| name.as_str())
-        .collect();
-    if columns.is_empty() {
-        columns = blocks::main_columns(record, experiment);
-    }
-    SampleView {
-        label: (document.numbering)
-            .label(ReferenceKind::Experiment, id)
-            .unwrap_or_default(),
-        caption: document.filled.captions.get(id).cloned(),
-        anchor: format!("experiment-{id}"),
-        cell_columns: first.map_or_else(Vec::new, |s| s.cell.keys().cloned().collect()),
-        columns: (columns.iter())
-            .map(|name| SampleColumn {
-                name: (*name).to_owned(),
-                rows: sample_rows(record, name),
-            })
-            .collect(),
-        doubts: doubts(record),
-        measured_at: record.measured_at.clone(),
-        host: document.host_name(&record.host).map(str::to_owned),
-        short_fingerprint: short(&record.fingerprint),
-        fingerprint: record.fingerprint.clone(),
-        csv: csv::experiment_path(id, None),
-    }
-}
-
-fn sample_rows(record: &ExperimentRecord, column: &str) -> Vec<SampleRow> {
-    (record.summaries.iter())
-        .filter_map(|summary| Some((&summary.cell, summary.columns.get(column)?)))
-        .map(|(cell, summary)| SampleRow {
-            cell: cell.values().cloned().collect(),
-            runs: summary.runs,
-            median: blocks::sample_text(&summary.median),
-            min: blocks::sample_text(&summary.min),
-            max: blocks::sample_text(&summary.max),
-            interval: (summary.interval.as_ref())
-                .map(|(low, high)| {
-                    format!(
-                        "{} – {}",
-                        blocks::sample_text(low),
-                        blocks::sample_text(high)
-                    )
+fn sample_links(document: &Document, claim: &Claim) -> Vec<SampleLink> {
+    samples::read_by(document, claim)
+        .into_iter()
+        .flat_map(|(experiment, record, columns)| {
+            let id = &experiment.id.value;
+            let label = samples::label(document, id);
+            let link = |text: String, anchor: String| SampleLink {
+                text,
+                anchor,
+                extent: samples::extent(&record.summaries),
+                doubts: record.doubts.len(),
+            };
+            if columns.is_empty() {
+                return vec![link(label, format!("experiment-{id}"))];
+            }
+            (columns.into_iter())
+                .map(|column| {
+                    let anchor = samples::anchor(id, column);
+                    link(format!("{column} of {label}"), anchor)
                 })
-                .unwrap_or_default(),
+                .collect()
         })
         .collect()
 }
