@@ -106,7 +106,7 @@ fn pattern(spec: &str) -> Option<Pattern> {
     };
     let grouped = match whole {
         "1,000" | "0,000" => true,
-        "0" | "1" => false,
+        "0" | "1" | "1000" => false,
         _ => return None,
     };
     (decimals.chars().all(|digit| digit == '0') && decimals.len() <= MOST_DIGITS as usize)

@@ -1,7 +1,7 @@
 //! A result as readers see it: which columns, under which labels, each cell as text.
 
 use super::number_format as format;
-use crate::article::TableColumn;
+use crate::article::{BytesMeaning, TableColumn};
 use crate::quantity::{Number, Table, Value, is_numeric_type};
 use indexmap::IndexMap;
 use serde::Serialize;
@@ -27,7 +27,11 @@ pub struct Cell {
 }
 
 /// The named columns of `table` in the order named; all, where none is.
-pub fn shown(table: &Table, columns: &IndexMap<String, TableColumn>) -> Result<ShownTable, String> {
+pub fn shown(
+    table: &Table,
+    columns: &IndexMap<String, TableColumn>,
+    bytes: BytesMeaning,
+) -> Result<ShownTable, String> {
     let plain = TableColumn::default();
     let chosen: Vec<(usize, &TableColumn)> = if columns.is_empty() {
         (0..table.columns.len())
@@ -61,6 +65,7 @@ pub fn shown(table: &Table, columns: &IndexMap<String, TableColumn>) -> Result<S
                 column.format.as_deref(),
                 decimals,
                 numeric,
+                bytes,
             )?);
         }
     }
@@ -79,10 +84,11 @@ fn cell(
     column_format: Option<&str>,
     decimals: i64,
     numeric: bool,
+    bytes: BytesMeaning,
 ) -> Result<Cell, String> {
     let text = match (value, column_format) {
         (Value::Number(Number::Finite(number)), None) => format::fixed(number, decimals),
-        (value, column_format) => format::value(value, column_format)?,
+        (value, column_format) => format::value(value, column_format, bytes)?,
     };
     Ok(Cell {
         text,
@@ -106,7 +112,7 @@ mod tests {
                 vec![number("11.88"), Value::Null],
             ],
         };
-        let all = shown(&table, &IndexMap::new()).unwrap();
+        let all = shown(&table, &IndexMap::new(), BytesMeaning::Binary).unwrap();
         let texts: Vec<Vec<&str>> = (all.rows.iter())
             .map(|row| row.iter().map(|cell| cell.text.as_str()).collect())
             .collect();
@@ -131,10 +137,10 @@ mod tests {
             ("a".to_owned(), TableColumn::default()),
         ]
         .into();
-        let shown_table = shown(&table, &columns).unwrap();
+        let shown_table = shown(&table, &columns, BytesMeaning::Binary).unwrap();
         assert_eq!(shown_table.headings[0].label, "B");
         assert_eq!(shown_table.rows[0][0].text, "12345.0");
         let missing = [("c".to_owned(), TableColumn::default())].into();
-        assert!(shown(&table, &missing).is_err());
+        assert!(shown(&table, &missing, BytesMeaning::Binary).is_err());
     }
 }

@@ -238,9 +238,9 @@ impl Splicer<'_> {
         rows: &Table,
         columns: &IndexMap<String, TableColumn>,
     ) -> Result<String, Diagnostic> {
-        let shown = cells::shown(rows, columns).map_err(|message| {
-            Diagnostic::error(message).at(&self.page.article.source, block.id.span)
-        })?;
+        let shown = cells::shown(rows, columns, self.page.article.front_matter.bytes).map_err(
+            |message| Diagnostic::error(message).at(&self.page.article.source, block.id.span),
+        )?;
         let line = |cells: &mut dyn Iterator<Item = String>| {
             format!("| {} |", cells.collect::<Vec<_>>().join(" | "))
         };

@@ -96,7 +96,8 @@ impl<'a> Evaluator<'a> {
             _ => self.bytes,
         };
         let text = if calls.is_empty() {
-            plain(root, value).map_err(|message| Problem::new(message, tokens[0].range.clone()))
+            plain(root, value, bytes)
+                .map_err(|message| Problem::new(message, tokens[0].range.clone()))
         } else {
             let number = value.number()?.finite()?;
             filter_chain(number, unit, bytes, &calls)
@@ -174,9 +175,9 @@ fn value_for_tera(value: &Value) -> tera::Value {
 }
 
 /// A claim by its format or the default, a param with all its digits.
-fn plain(root: &Root, value: &Value) -> Result<String, String> {
+fn plain(root: &Root, value: &Value, bytes: BytesMeaning) -> Result<String, String> {
     match (root, value) {
-        (Root::Claim { claim, .. }, value) => format::value(value, claim.format.as_deref()),
+        (Root::Claim { claim, .. }, value) => format::value(value, claim.format.as_deref(), bytes),
         (_, Value::Number(Number::Finite(number))) => Ok(format::exact(number)),
         (_, value) => Ok(value.to_string()),
     }

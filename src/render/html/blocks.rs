@@ -247,6 +247,10 @@ struct TableView<'a> {
     csv: String,
 }
 
+fn bytes(document: &Document) -> BytesMeaning {
+    document.page.article.front_matter.bytes
+}
+
 fn table_html(
     document: &Document,
     block: &Block,
@@ -255,7 +259,7 @@ fn table_html(
     let id = &table.id.value;
     let rows = (document.page.record.tables.get(id))
         .ok_or_else(|| missing(document, block, "table", id))?;
-    let shown = cells::shown(rows, &table.columns)
+    let shown = cells::shown(rows, &table.columns, bytes(document))
         .map_err(|message| wrong_column(document, block, message))?;
     templates::render(
         "html/table.html",
@@ -295,7 +299,7 @@ fn chart_html(
     let page = document.page;
     let rows = (page.record.charts.get(id)).ok_or_else(|| missing(document, block, "chart", id))?;
     let svg = (page.charts.get(id)).ok_or_else(|| missing(document, block, "chart", id))?;
-    let shown = cells::shown(rows, &IndexMap::new())
+    let shown = cells::shown(rows, &IndexMap::new(), bytes(document))
         .map_err(|message| wrong_column(document, block, message))?;
     let filled = document.filled;
     // The chart's title is drawn in it.

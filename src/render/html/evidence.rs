@@ -154,12 +154,18 @@ pub fn measured_text(document: &Document, claim: &Claim) -> String {
     }
     match document.page.record.claims.get(&claim.name.value) {
         Some(record) => {
-            let text = number_format::value(&record.value, claim.format.as_deref())
+            let text = printed(document, claim, &record.value)
                 .unwrap_or_else(|_| record.value.to_string());
             with_unit(text, claim.unit.as_deref())
         }
         None => "no value".to_owned(),
     }
+}
+
+/// By the claim's format or the default.
+fn printed(document: &Document, claim: &Claim, value: &Value) -> Result<String, String> {
+    let bytes = document.page.article.front_matter.bytes;
+    number_format::value(value, claim.format.as_deref(), claim.bytes.unwrap_or(bytes))
 }
 
 fn published_text(claim: &Claim, published: &Published) -> String {
@@ -183,7 +189,7 @@ fn author(
         .and(document.page.accepted)
         .and_then(|accepted| accepted.claims.get(&claim.name.value))
         .map(|record| {
-            let text = number_format::value(&record.value, claim.format.as_deref())
+            let text = printed(document, claim, &record.value)
                 .unwrap_or_else(|_| record.value.to_string());
             with_unit(text, record.unit.as_deref())
         });
