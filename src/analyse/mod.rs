@@ -15,7 +15,7 @@ use crate::article::{Article, Claim, Experiment, Scalar, Statement};
 use crate::diagnostic::Diagnostic;
 use crate::engine::Server;
 use crate::engine::session::{
-    Role, Session, SessionError, SqlError, StatementResult, quote_identifier, quote_literal,
+    Role, Session, SessionError, SqlError, quote_identifier, quote_literal,
 };
 use crate::exit_code::Failure;
 use crate::parse::sql::{Expanded, expand, expand_text, measured_tables};
@@ -309,7 +309,7 @@ impl Analyst<'_> {
     async fn query(&mut self, sql: &str) -> Result<Table, SessionError> {
         let types = self.session.column_types(sql).await?;
         let result = self.session.execute_within(sql, TIMEOUT).await?;
-        Ok(typed(&result, &types))
+        Ok(result.table(&types))
     }
 
     /// A query of the article's; None where it is wrong, which is then among the problems.
@@ -413,26 +413,6 @@ impl Analyst<'_> {
             reads: reads(self.article, &claim.query),
         }))
     }
-}
-
-fn typed(result: &StatementResult, types: &[String]) -> Table {
-    let columns: Vec<Column> = result
-        .columns
-        .iter()
-        .zip(types)
-        .map(|(name, type_name)| Column::new(name.clone(), type_name.clone()))
-        .collect();
-    let rows = result
-        .rows
-        .iter()
-        .map(|row| {
-            row.iter()
-                .zip(&columns)
-                .map(|(cell, column)| Value::from_postgres(cell.as_deref(), &column.type_name))
-                .collect()
-        })
-        .collect();
-    Table { columns, rows }
 }
 
 /// The one value of a result, or what is wrong with it.

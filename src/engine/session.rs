@@ -8,6 +8,7 @@
 use super::{fake, statement};
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
+use crate::quantity::{Column, Table, Value};
 use futures_util::{StreamExt, stream};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -49,6 +50,26 @@ pub struct StatementResult {
     pub elapsed: Duration,
     /// Rows that were received beyond [`KEPT_ROWS`] and thrown away.
     pub rows_not_kept: u64,
+}
+
+impl StatementResult {
+    /// With the columns' types, as [`Session::column_types`] tells them; an unknown one is text.
+    pub fn table(&self, types: &[String]) -> Table {
+        let columns: Vec<Column> = (self.columns.iter().enumerate())
+            .map(|(index, name)| {
+                let type_name = types.get(index).map_or("text", String::as_str);
+                Column::new(name.clone(), type_name)
+            })
+            .collect();
+        let typed = |row: &Vec<Option<String>>| {
+            row.iter()
+                .zip(&columns)
+                .map(|(cell, column)| Value::from_postgres(cell.as_deref(), &column.type_name))
+                .collect()
+        };
+        let rows = self.rows.iter().map(typed).collect();
+        Table { columns, rows }
+    }
 }
 
 /// How many rows of one result are kept. A larger one is received to its end, so that its time is

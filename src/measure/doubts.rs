@@ -3,6 +3,7 @@
 
 use super::instrument::Window;
 use super::statistics::median;
+use crate::article::Experiment;
 use crate::engine::session::Session;
 use crate::quantity::Number;
 use crate::record::{Doubt, Sample};
@@ -96,6 +97,29 @@ impl Watch {
         }
         doubts
     }
+}
+
+/// Whether `measure` itself asks for a checkpoint, or for something that makes one.
+pub fn own_checkpoint(experiment: &Experiment) -> bool {
+    experiment
+        .measure
+        .script
+        .statements
+        .iter()
+        .any(|statement| {
+            let first: Vec<String> = statement
+                .text
+                .text
+                .split_whitespace()
+                .take(2)
+                .map(str::to_ascii_lowercase)
+                .collect();
+            let first: Vec<&str> = first.iter().map(String::as_str).collect();
+            matches!(
+                first.as_slice(),
+                ["checkpoint", ..] | ["create" | "drop", "database"]
+            )
+        })
 }
 
 async fn first_cell(session: &mut Session, sql: &str) -> Option<String> {

@@ -12,6 +12,7 @@ pub mod environment;
 mod fixture;
 pub mod instrument;
 mod protocol;
+mod sample;
 mod script;
 mod settings;
 pub mod statistics;

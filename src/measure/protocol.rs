@@ -4,6 +4,7 @@
 use super::doubts::{self, Watch};
 use super::fixture::{self, author_session, create_database};
 use super::instrument::{Probe, Sessions, Window, instrument};
+use super::sample::{RowBuilder, statements_table, typed};
 use super::script::{self, Ran, Rules, ScriptError};
 use super::settings::tool_session;
 use super::{Progress, Request};
@@ -418,7 +419,7 @@ impl Protocol<'_> {
                 &mut self.control,
                 &mut state.observer,
                 &window,
-                own_checkpoint(experiment),
+                doubts::own_checkpoint(experiment),
                 &place,
             )
             .await;
@@ -639,127 +640,4 @@ async fn script_rollback(session: &mut Session) -> Result<(), Failure> {
         .await
         .map(drop)
         .map_err(Failure::from)
-}
-
-/// Whether `measure` itself asks for a checkpoint, or for something that makes one.
-fn own_checkpoint(experiment: &Experiment) -> bool {
-    experiment
-        .measure
-        .script
-        .statements
-        .iter()
-        .any(|statement| {
-            let first: Vec<String> = statement
-                .text
-                .text
-                .split_whitespace()
-                .take(2)
-                .map(str::to_ascii_lowercase)
-                .collect();
-            let first: Vec<&str> = first.iter().map(String::as_str).collect();
-            matches!(
-                first.as_slice(),
-                ["checkpoint", ..] | ["create" | "drop", "database"]
-            )
-        })
-}
-
-/// A result with its columns' types, asked of the same session. What cannot be described (a table
-/// that the statement itself dropped) is text.
-async fn typed(session: &mut Session, sql: &str, result: &StatementResult) -> Table {
-    let types = session.column_types(sql).await.unwrap_or_default();
-    let columns: Vec<Column> = result
-        .columns
-        .iter()
-        .enumerate()
-        .map(|(index, name)| {
-            let type_name = types.get(index).map_or("text", String::as_str);
-            Column::new(name.clone(), type_name)
-        })
-        .collect();
-    let rows = result
-        .rows
-        .iter()
-        .map(|row| {
-            row.iter()
-                .zip(&columns)
-                .map(|(cell, column)| Value::from_postgres(cell.as_deref(), &column.type_name))
-                .collect()
-        })
-        .collect();
-    Table { columns, rows }
-}
-
-fn statements_table(ran: &Ran) -> Table {
-    let rows = ran
-        .statements
-        .iter()
-        .enumerate()
-        .map(|(index, statement)| {
-            let double = |value: Option<f64>| {
-                let text = value.map(|value| value.to_string());
-                Value::from_postgres(text.as_deref(), "double precision")
-            };
-            let rows = statement.rows.map(|rows| rows.to_string());
-            vec![
-                Value::from_postgres(Some(&(index + 1).to_string()), "integer"),
-                double(Some(statement.elapsed.as_secs_f64() * 1000.0)),
-                double(statement.server_ms),
-                Value::from_postgres(rows.as_deref(), "numeric"),
-            ]
-        })
-        .collect();
-    Table {
-        columns: vec![
-            Column::new("statement", "integer"),
-            Column::new("elapsed_ms", "double precision"),
-            Column::new("server_ms", "double precision"),
-            Column::new("rows", "numeric"),
-        ],
-        rows,
-    }
-}
-
-/// One row that grows column by column; a name that stands twice is the article's mistake.
-#[derive(Default)]
-struct RowBuilder {
-    cells: Vec<(Column, Value)>,
-}
-
-impl RowBuilder {
-    fn push(
-        &mut self,
-        column: Column,
-        value: Value,
-        place: Option<(&Request<'_>, crate::source::Span)>,
-    ) -> Result<(), Failure> {
-        if self
-            .cells
-            .iter()
-            .any(|(known, _)| known.name == column.name)
-            || ["run"].contains(&column.name.as_str())
-            || place
-                .is_some_and(|(request, _)| request.experiment.cells.columns.contains(&column.name))
-        {
-            let mut diagnostic = Diagnostic::error(format!(
-                "the column `{}` is there already: an instrument, the matrix or another query has it",
-                column.name
-            ))
-            .hint("give it another name with AS");
-            if let Some((request, span)) = place {
-                diagnostic = diagnostic.at(&request.article.source, span);
-            }
-            return Err(Failure::article(diagnostic));
-        }
-        self.cells.push((column, value));
-        Ok(())
-    }
-
-    fn table(self) -> Table {
-        let (columns, row) = self.cells.into_iter().unzip();
-        Table {
-            columns,
-            rows: vec![row],
-        }
-    }
 }
