@@ -35,6 +35,16 @@ impl Durations {
     }
 }
 
+/// What this run has measured so far.
+#[derive(Clone, Copy, Default)]
+struct Done {
+    units: u32,
+    seconds: f64,
+    /// What the units that were measured before had taken then, and what they took now.
+    expected: f64,
+    seconds_of_expected: f64,
+}
+
 /// The bar over all units that are to be measured.
 pub struct Bar {
     bar: ProgressBar,
@@ -43,7 +53,7 @@ pub struct Bar {
     terminal: bool,
     durations: Durations,
     waiting: RefCell<Vec<(String, usize)>>,
-    unknown_done: Cell<(u32, f64)>,
+    done: Cell<Done>,
     total: usize,
 }
 
@@ -74,7 +84,7 @@ impl Bar {
             terminal,
             durations,
             waiting: RefCell::new(units),
-            unknown_done: Cell::new((0, 0.0)),
+            done: Cell::default(),
             total,
         }
     }
@@ -94,14 +104,25 @@ impl Bar {
         self.bar.finish_and_clear();
     }
 
-    /// How long the rest will take, by what it took before, else by the mean of this run.
+    /// How long the rest will take: what it took before, scaled by how this run compares with
+    /// that so far (another profile, a slower hour), else the mean of this run.
     fn remaining(&self) -> Option<Duration> {
-        let (done, seconds) = self.unknown_done.get();
-        let mean = (done > 0).then(|| seconds / f64::from(done));
+        let done = self.done.get();
+        let mean = (done.units > 0).then(|| done.seconds / f64::from(done.units));
+        let scale = if done.expected > 0.0 {
+            done.seconds_of_expected / done.expected
+        } else {
+            1.0
+        };
         self.waiting
             .borrow()
             .iter()
-            .map(|unit| self.durations.of(unit).or(mean))
+            .map(|unit| {
+                self.durations
+                    .of(unit)
+                    .map(|seconds| seconds * scale)
+                    .or(mean)
+            })
             .sum::<Option<f64>>()
             .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
     }
@@ -131,8 +152,14 @@ impl Progress for Bar {
     fn unit_done(&self, experiment: &str, cell: usize, seconds: f64) {
         let unit = (experiment.to_owned(), cell);
         self.waiting.borrow_mut().retain(|waiting| *waiting != unit);
-        let (done, sum) = self.unknown_done.get();
-        self.unknown_done.set((done + 1, sum + seconds));
+        let mut done = self.done.get();
+        done.units += 1;
+        done.seconds += seconds;
+        if let Some(expected) = self.durations.of(&unit) {
+            done.expected += expected;
+            done.seconds_of_expected += seconds;
+        }
+        self.done.set(done);
         self.bar.inc(1);
         if !self.terminal && self.verbosity == Verbosity::Normal {
             let done = self.total - self.waiting.borrow().len();
