@@ -1,13 +1,12 @@
 //! `doctor`: which engines are found, tried where, and why not.
 
 use super::project::Project;
-use crate::engine;
+use crate::engine::{self, Finding, Need};
 use crate::exit_code::{Failure, Outcome};
 
 pub fn doctor(project: &Project) -> Result<Outcome, Failure> {
     let pins = project.pins()?;
     let findings = engine::doctor(&pins, &engine::default_cache());
-    let mut usable = true;
     for finding in &findings {
         println!(
             "{} {}: {}",
@@ -18,10 +17,15 @@ pub fn doctor(project: &Project) -> Result<Outcome, Failure> {
         if let Some(hint) = &finding.hint {
             println!("     hint: {hint}");
         }
-        // That Docker is missing keeps nobody from measuring.
-        usable &= finding.ok || finding.what == "engine docker";
     }
-    if usable {
+    let missing = |finding: &&Finding| match finding.need {
+        Need::Required => !finding.ok,
+        Need::OneOf(_) => !findings
+            .iter()
+            .any(|other| other.need == finding.need && other.ok),
+        Need::Optional => false,
+    };
+    if !findings.iter().any(|finding| missing(&finding)) {
         Ok(Outcome::Holds)
     } else {
         Err(Failure::Engine(crate::diagnostic::Diagnostic::error(

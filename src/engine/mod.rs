@@ -353,6 +353,16 @@ pub struct Finding {
     pub detail: String,
     /// What to do where it is not ok.
     pub hint: Option<String>,
+    pub need: Need,
+}
+
+/// What a finding that is not ok means for measuring here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    Required,
+    /// One of those with the same word will do.
+    OneOf(&'static str),
+    Optional,
 }
 
 impl Finding {
@@ -362,7 +372,12 @@ impl Finding {
             ok: true,
             detail: detail.into(),
             hint: None,
+            need: Need::Required,
         }
+    }
+
+    fn needed(self, need: Need) -> Self {
+        Self { need, ..self }
     }
 
     fn bad(what: impl Into<String>, detail: impl Into<String>, hint: impl Into<String>) -> Self {
@@ -371,6 +386,7 @@ impl Finding {
             ok: false,
             detail: detail.into(),
             hint: Some(hint.into()),
+            need: Need::Required,
         }
     }
 }
@@ -382,7 +398,8 @@ pub fn doctor(pins: &Pins, cache: &Path) -> Vec<Finding> {
             "engine docker",
             "not supported by this build",
             "nothing to do: the embedded engine needs no Docker",
-        ),
+        )
+        .needed(Need::Optional),
         Finding::good("cache", format!("`{}`", cache.display())),
     ];
     findings.extend(embedded::doctor::findings(pins, cache));

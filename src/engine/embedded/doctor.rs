@@ -5,8 +5,8 @@ use super::cache::Cache;
 use super::fetch::{PIPS, Pip};
 use super::{libraries, process, user};
 use crate::diagnostic::Diagnostic;
-use crate::engine::Finding;
 use crate::engine::pins::{self, Pin, Pins};
+use crate::engine::{Finding, Need};
 use std::path::Path;
 
 /// Looks, and changes nothing.
@@ -21,7 +21,9 @@ pub fn findings(pins: &Pins, cache: &Path) -> Vec<Finding> {
             findings.push(version_finding(pin, &cache));
         }
     }
-    findings.extend(PIPS.iter().map(pip_finding));
+    // Any of them fetches.
+    let pips = PIPS.iter().map(pip_finding);
+    findings.extend(pips.map(|finding| finding.needed(Need::OneOf("pip"))));
     if cfg!(target_os = "linux") {
         findings.push(zone_finding());
     }
@@ -118,6 +120,7 @@ fn zone_finding() -> Finding {
 
 fn from_diagnostic(what: String, diagnostic: Diagnostic) -> Finding {
     Finding {
+        need: Need::Required,
         what,
         ok: false,
         detail: diagnostic.message,
