@@ -1,9 +1,9 @@
 //! Sentences as posts about databases have them, and what each rule says to them.
 
 use super::*;
-use crate::source::Span;
 use crate::article::{Axis, Block, BlockKind, ChartBlock, Scalar, Statement, Terminator};
 use crate::judge::sample::{article, claim, text};
+use crate::source::Span;
 use crate::source::Spanned;
 
 /// The figures that `unbound` finds in this Markdown.
