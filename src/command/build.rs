@@ -11,6 +11,7 @@ use super::record::{Context, StoredAnalysis, measurements};
 use crate::analyse;
 use crate::article::Article;
 use crate::chart::{self, Chart};
+use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::engine::pins::Pins;
 use crate::engine::{self, EngineChoice, Server, StartRequest};
 use crate::exit_code::{Failure, Outcome};
@@ -50,6 +51,7 @@ pub fn build(
 ) -> Result<Outcome, Failure> {
     let pins = project.pins()?;
     let articles = project.articles(names, &pins)?;
+    forced_exist(&articles, &options.force)?;
     let runtime = runtime()?;
     let mut built = Vec::new();
     let mut problems = Vec::new();
@@ -68,6 +70,32 @@ pub fn build(
         return Err(Failure::Article(problems));
     }
     Ok(worst(built.iter().map(|one| one.outcome)))
+}
+
+/// An experiment that is to be forced, and is in none of the articles, is a slip of the pen.
+pub fn forced_exist(articles: &[Article], force: &Force) -> Result<(), Failure> {
+    let Force::Experiments(forced) = force else {
+        return Ok(());
+    };
+    let known: Vec<&str> = articles
+        .iter()
+        .flat_map(Article::experiments)
+        .map(|experiment| experiment.id.value.as_str())
+        .collect();
+    let problems: Vec<Diagnostic> = forced
+        .iter()
+        .filter(|id| !known.contains(&id.as_str()))
+        .map(|id| {
+            let hint = did_you_mean(id, known.iter().copied())
+                .unwrap_or_else(|| format!("there are {}", known.join(", ")));
+            Diagnostic::error(format!("`--force {id}`: there is no such experiment")).hint(hint)
+        })
+        .collect();
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Article(problems))
+    }
 }
 
 /// One article that was measured and judged.

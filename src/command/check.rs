@@ -1,7 +1,9 @@
 //! `check`: judges quotes and claims, writing nothing. Afresh it measures first; `--recorded` asks
 //! the accepted record alone and needs no Postgres.
 
-use super::build::{BuildOptions, Built, measured_record, runtime, tell, worst, write_reports};
+use super::build::{
+    BuildOptions, Built, forced_exist, measured_record, runtime, tell, worst, write_reports,
+};
 use super::project::Project;
 use super::record::{Context, record_path};
 use crate::article::Article;
@@ -28,6 +30,7 @@ pub fn check(
 ) -> Result<Outcome, Failure> {
     let pins = project.pins()?;
     let articles = project.articles(names, &pins)?;
+    forced_exist(&articles, &options.build.force)?;
     let mut checked = Vec::new();
     let mut outcomes = Vec::new();
     for article in &articles {

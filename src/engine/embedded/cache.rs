@@ -55,6 +55,7 @@ impl Cache {
                 fs::set_permissions(&directory, fs::Permissions::from_mode(mode | 0o755))?;
             }
         }
+        spread_out(&cache.runs());
         cache.sweep()?;
         Ok(cache)
     }
@@ -148,6 +149,35 @@ fn sync(_folder: &Path) -> io::Result<()> {
     unsafe { libc::sync() };
     Ok(())
 }
+
+/// Asks ext4 to place each run's folder in a part of the disk of its own. Otherwise a run's
+/// thousand files go where those of the run before were just removed, and ext4 steps over every
+/// number that was in use in the last seconds, for every file: 1.3 s a start instead of 0.2 when
+/// one run follows another. Where this is not known it is not needed.
+#[cfg(target_os = "linux")]
+fn spread_out(folder: &Path) {
+    use std::os::fd::AsRawFd;
+    /// EXT4_TOPDIR_FL, `chattr +T`.
+    const TOP_OF_HIERARCHY: libc::c_int = 0x0002_0000;
+    let Ok(folder) = File::open(folder) else {
+        return;
+    };
+    let mut flags: libc::c_int = 0;
+    // SAFETY: the descriptor is open until the end of this function; the kernel writes and reads
+    // an int at the pointer, whatever the request's number says.
+    unsafe {
+        let descriptor = folder.as_raw_fd();
+        if libc::ioctl(descriptor, libc::FS_IOC_GETFLAGS, &mut flags) == 0
+            && flags & TOP_OF_HIERARCHY == 0
+        {
+            flags |= TOP_OF_HIERARCHY;
+            libc::ioctl(descriptor, libc::FS_IOC_SETFLAGS, &flags);
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn spread_out(_folder: &Path) {}
 
 const LOCK: &str = "lock";
 /// The server's data directory in a run folder.

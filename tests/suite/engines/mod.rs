@@ -1,0 +1,108 @@
+//! The same checks on every engine that runs a real server, for every pinned version. The first
+//! run fetches the binaries.
+
+mod author;
+mod fetching;
+mod lifetime;
+mod session;
+
+use remeasure::engine::pins::{Pin, Pins};
+use remeasure::engine::session::{Role, Session, SessionError, SqlError, StatementResult};
+use remeasure::engine::{self, EngineChoice, Server, StartRequest};
+use remeasure::exit_code::Failure;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// One test a line for each engine and version.
+macro_rules! on_every_engine {
+    ($($module:ident::$check:ident)*) => {
+        mod embedded_16_15 {
+            $(#[tokio::test]
+            async fn $check() {
+                super::$module::$check(super::EngineChoice::Embedded, "16.15").await;
+            })*
+        }
+        mod embedded_18_6 {
+            $(#[tokio::test]
+            async fn $check() {
+                super::$module::$check(super::EngineChoice::Embedded, "18.6").await;
+            })*
+        }
+    };
+}
+
+on_every_engine! {
+    session::sessions_answer
+    author::the_author_is_kept_to_what_is_the_authors
+    lifetime::settings_are_the_articles
+    lifetime::a_wrong_setting_is_the_articles_mistake
+    lifetime::a_restart_changes_settings_and_takes_them_back
+    lifetime::nothing_is_left_after_stop
+    lifetime::nothing_is_left_after_drop
+}
+fn pin(version: &str) -> Pin {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("articles/pins.yaml");
+    let pins = Pins::read(&path).expect("pins.yaml is right");
+    pins.version(version)
+        .expect("the version is pinned")
+        .clone()
+}
+
+fn settings(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs
+        .iter()
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+async fn try_start(
+    choice: &EngineChoice,
+    version: &str,
+    pairs: &[(&str, &str)],
+) -> Result<Server, Failure> {
+    engine::start(
+        choice,
+        &StartRequest {
+            pin: &pin(version),
+            settings: &settings(pairs),
+            cache: &engine::default_cache(),
+            offline: false,
+            progress: &|line| println!("{line}"),
+        },
+    )
+    .await
+}
+
+async fn start(choice: &EngineChoice, version: &str) -> Server {
+    match try_start(choice, version, &[]).await {
+        Ok(server) => server,
+        Err(Failure::Engine(diagnostic)) => panic!("{}", diagnostic.render(false)),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+async fn author_in(server: &Server, database: &str) -> Session {
+    server.create_database(database, None).await.unwrap();
+    server.connect(database, Role::Author).await.unwrap()
+}
+
+async fn tool(server: &Server) -> Session {
+    server.connect("postgres", Role::Tool).await.unwrap()
+}
+
+fn cell(result: &StatementResult) -> Option<&str> {
+    assert_eq!((result.rows.len(), result.rows[0].len()), (1, 1));
+    result.rows[0][0].as_deref()
+}
+
+async fn value(session: &mut Session, sql: &str) -> String {
+    let result = session.execute(sql).await.unwrap();
+    cell(&result).expect("no NULL").to_owned()
+}
+
+fn sql_error(result: Result<impl std::fmt::Debug, SessionError>) -> SqlError {
+    match result {
+        Err(SessionError::Sql(error)) => *error,
+        other => panic!("{other:?}"),
+    }
+}

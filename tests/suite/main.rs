@@ -1,0 +1,5 @@
+//! Every test that runs the program or a real server. One binary, so that it is linked once.
+
+mod cases;
+mod engines;
+mod project;
