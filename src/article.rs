@@ -56,7 +56,7 @@ impl Article {
 
     pub fn charts(&self) -> impl Iterator<Item = &ChartBlock> {
         self.blocks.iter().filter_map(|block| match &block.kind {
-            BlockKind::Chart(chart) => Some(chart),
+            BlockKind::Chart(chart) => Some(chart.as_ref()),
             _ => None,
         })
     }
@@ -176,7 +176,7 @@ pub enum BlockKind {
     Experiment(Box<Experiment>),
     Claims(Claims),
     Table(TableBlock),
-    Chart(ChartBlock),
+    Chart(Box<ChartBlock>),
 }
 
 /// SQL as psql would split it.

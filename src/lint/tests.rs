@@ -271,7 +271,7 @@ fn chart(alt: TextWithFillIns) -> Block {
         id: word("c"),
         span: Span::default(),
         content: Default::default(),
-        kind: BlockKind::Chart(ChartBlock {
+        kind: BlockKind::Chart(Box::new(ChartBlock {
             id: word("c"),
             query: Statement {
                 text: Default::default(),
@@ -290,7 +290,7 @@ fn chart(alt: TextWithFillIns) -> Block {
             x_label: None,
             y_label: None,
             option: None,
-        }),
+        })),
     }
 }
 

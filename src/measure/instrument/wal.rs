@@ -117,7 +117,7 @@ async fn read(control: &mut Session, start: &str, end: &str) -> Result<Reading, 
         &format!("SELECT '{end}'::pg_lsn - '{start}'::pg_lsn"),
     )
     .await?;
-    if bytes == BigDecimal::from(0) {
+    if bytes == 0 {
         return Ok(reading(&bytes, Vec::new(), &BigDecimal::from(0)));
     }
     control
@@ -131,9 +131,9 @@ async fn read(control: &mut Session, start: &str, end: &str) -> Result<Reading, 
         .await?
         .rows;
     let records = column_sum(&types, 1);
-    let images = if column_sum(&types, 3) == BigDecimal::from(0) {
+    let images = if column_sum(&types, 3) == 0 {
         BigDecimal::from(0)
-    } else if records <= BigDecimal::from(SMALL_WINDOW) {
+    } else if records <= SMALL_WINDOW {
         number(
             control,
             &images_between(&format!("'{start}'::pg_lsn"), &format!("'{end}'::pg_lsn")),
