@@ -2,4 +2,5 @@
 
 mod cases;
 mod engines;
+mod measuring;
 mod project;
