@@ -3,3 +3,4 @@
 
 mod instruments;
 mod protocol;
+mod values;
