@@ -307,7 +307,7 @@ async fn measure_and_analyse(
     server: &mut Server,
     bar: &Bar,
 ) -> Result<(), Failure> {
-    measure::prepare(server).await?;
+    measure::prepare(server, context.article).await?;
     let mut environment = server.describe().await.map_err(Failure::from)?;
     environment.engine_reason.clone_from(&context.engine_reason);
     environment.sha256 = measure::environment::sha256(&environment);

@@ -4,4 +4,5 @@
 mod faults;
 mod instruments;
 mod protocol;
+mod settings;
 mod values;
