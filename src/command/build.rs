@@ -207,6 +207,9 @@ pub async fn measured_record(
         .map_err(|error| Failure::internal(format!("cannot lock the results: {error}")))?;
     // What the other build has measured meanwhile need not be measured again.
     let planned = context.plan(&options.force);
+    if let Some(record) = context.stored_record(&planned) {
+        return Ok(record);
+    }
     let bar = announce(context, &planned, options);
     let result = on_server(context, &planned, options, &bar).await;
     bar.finish();

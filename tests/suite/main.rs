@@ -3,5 +3,6 @@
 mod caching;
 mod cases;
 mod engines;
+mod interrupted;
 mod measuring;
 mod project;

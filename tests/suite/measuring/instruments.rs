@@ -161,10 +161,10 @@ async fn wal_dump(server: &Server, begins: &str, ends: &str) -> Vec<DumpedRecord
     let mut session = server.connect("postgres", Role::Tool).await.unwrap();
     let shown = session.execute("SHOW data_directory").await.unwrap();
     let data = PathBuf::from(shown.rows[0][0].clone().unwrap());
-    let pid = std::fs::read_to_string(data.join("postmaster.pid")).unwrap();
-    let pid = pid.lines().next().unwrap();
-    let postgres = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap();
-    let output = Command::new(postgres.with_file_name("pg_waldump"))
+    let programs = "SELECT setting FROM pg_config WHERE name = 'BINDIR'";
+    let programs = session.execute(programs).await.unwrap();
+    let programs = PathBuf::from(programs.rows[0][0].clone().unwrap());
+    let output = Command::new(programs.join("pg_waldump"))
         .args(["--bkp-details", "--start", begins, "--end", ends, "--path"])
         .arg(data.join("pg_wal"))
         .output()
