@@ -1,5 +1,6 @@
 //! Every test that runs the program or a real server. One binary, so that it is linked once.
 
+mod articles;
 mod caching;
 mod cases;
 mod engines;
