@@ -7,3 +7,4 @@ mod engines;
 mod interrupted;
 mod measuring;
 mod project;
+mod readme;
