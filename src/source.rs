@@ -81,6 +81,20 @@ impl Source {
     pub fn slice(&self, span: Span) -> &str {
         &self.text[span.range()]
     }
+
+    /// The word, or else the single character, that begins at `start`: what Postgres points at
+    /// when it gives a position.
+    pub fn word_at(&self, start: usize) -> Span {
+        let start = start.min(self.text.len());
+        let rest = &self.text[start..];
+        let word: usize = rest
+            .chars()
+            .take_while(|c| c.is_alphanumeric() || *c == '_')
+            .map(char::len_utf8)
+            .sum();
+        let one = rest.chars().next().map_or(0, char::len_utf8);
+        Span::new(start, start + word.max(one))
+    }
 }
 
 /// Text taken out of a [`Source`] line by line (the content of a fenced block, which may stand

@@ -244,7 +244,9 @@ impl Analyst<'_> {
         Ok(())
     }
 
-    /// Each type as this database can hold it: types of the article's extensions become text.
+    /// Each type as this database can hold it. Types of the article become text, and so do those
+    /// that no table can have (`void`), that cannot be read back (`pg_node_tree`), or whose values
+    /// name what is in another database (`regclass`).
     async fn known_types(&mut self, table: &Table) -> Result<BTreeMap<String, String>, Failure> {
         let mut types = BTreeMap::new();
         for column in &table.columns {
@@ -254,7 +256,14 @@ impl Analyst<'_> {
             }
             let plain = is_numeric_type(name) || ["boolean", "text"].contains(&name.as_str());
             let known = plain || {
-                let sql = format!("SELECT to_regtype({}) IS NOT NULL", quote_literal(name));
+                let sql = format!(
+                    "SELECT coalesce(bool_and(typtype IN ('b', 'r', 'm', 'd') \
+                       AND typcategory <> 'Z' AND typname NOT LIKE 'reg%'), false) \
+                     FROM pg_type WHERE oid = to_regtype({0}) \
+                       OR oid = (SELECT typelem FROM pg_type \
+                                 WHERE oid = to_regtype({0}) AND typcategory = 'A')",
+                    quote_literal(name)
+                );
                 let answer = self.session.execute(&sql).await;
                 let answer = answer.map_err(Failure::from)?;
                 answer.rows.first().and_then(|row| row[0].as_deref()) == Some("t")
@@ -343,7 +352,7 @@ impl Analyst<'_> {
         let span = match error.position {
             Some(position) => {
                 let start = expanded.source_offset(position);
-                Span::new(start, start + 1)
+                self.article.source.word_at(start)
             }
             None => text.span(0..text.text.len()),
         };

@@ -207,6 +207,9 @@ pub async fn measured_record(
         .map_err(|error| Failure::internal(format!("cannot lock the results: {error}")))?;
     // What the other build has measured meanwhile need not be measured again.
     let planned = context.plan(&options.force);
+    if let Some(record) = context.stored_record(&planned) {
+        return Ok(record);
+    }
     let bar = announce(context, &planned, options);
     let result = on_server(context, &planned, options, &bar).await;
     bar.finish();
@@ -307,7 +310,7 @@ async fn measure_and_analyse(
     server: &mut Server,
     bar: &Bar,
 ) -> Result<(), Failure> {
-    measure::prepare(server).await?;
+    measure::prepare(server, context.article).await?;
     let mut environment = server.describe().await.map_err(Failure::from)?;
     environment.engine_reason.clone_from(&context.engine_reason);
     environment.sha256 = measure::environment::sha256(&environment);

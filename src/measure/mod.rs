@@ -93,14 +93,29 @@ pub async fn measure(
             ))
         })?;
     let result = protocol::run(server, request, &start, &mut writer, progress).await;
-    settings::undo(server, applied).await?;
-    result
+    let undone = settings::undo(server, applied).await;
+    result.and(undone)
 }
 
-/// Stops the tool's own background writers from leaving results of an earlier attempt behind.
-pub async fn prepare(server: &Server) -> Result<(), Failure> {
-    server
-        .create_extension(settings::TOOL_DATABASE, "pg_walinspect")
-        .await
-        .map(drop)
+/// Makes the extensions that the tool reads with, and those of the article, in the tool's own
+/// database: so that their versions are known before anything is measured, and one that cannot be
+/// had is told once.
+pub async fn prepare(server: &Server, article: &Article) -> Result<(), Failure> {
+    let database = settings::TOOL_DATABASE;
+    server.create_extension(database, "pg_walinspect").await?;
+    let mut problems = Vec::new();
+    for extension in &article.front_matter.postgres.extensions {
+        match server.create_extension(database, &extension.value).await {
+            Ok(_) => {}
+            Err(failure) => match failure.at(&article.source, extension.span) {
+                Failure::Article(mut found) => problems.append(&mut found),
+                other => return Err(other),
+            },
+        }
+    }
+    if problems.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Article(problems))
+    }
 }

@@ -254,7 +254,7 @@ impl Place<'_> {
         let span = match error.position {
             Some(position) if !self.generated => {
                 let start = self.expanded.source_offset(position);
-                Span::new(start, word_end(&self.rules.source.text, start))
+                self.rules.source.word_at(start)
             }
             _ => self.span(),
         };
@@ -286,17 +286,6 @@ pub fn with_postgres_words(
         Some(hint) => diagnostic.hint(hint.clone()),
         None => diagnostic,
     }
-}
-
-/// The end of the word (or single character) that begins at `start`.
-fn word_end(text: &str, start: usize) -> usize {
-    let rest = &text[start.min(text.len())..];
-    let word: usize = rest
-        .chars()
-        .take_while(|c| c.is_alphanumeric() || *c == '_')
-        .map(char::len_utf8)
-        .sum();
-    start + word.max(rest.chars().next().map_or(0, char::len_utf8))
 }
 
 fn seconds(timeout: Duration) -> String {

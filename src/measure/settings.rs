@@ -2,10 +2,11 @@
 
 use crate::article::{Article, Experiment, Variables};
 use crate::diagnostic::{Diagnostic, did_you_mean};
-use crate::engine::Server;
 use crate::engine::session::{Role, Session, SessionError, quote_identifier, quote_literal};
+use crate::engine::{Server, refuse_setting};
 use crate::exit_code::Failure;
 use crate::parse::sql::expand_text;
+use crate::source::Spanned;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -20,7 +21,8 @@ pub enum Applied {
     Restarted,
 }
 
-/// Brings the server to the experiment's settings and reads each back.
+/// Brings the server to the experiment's settings and reads each back. Where that fails the server
+/// is as it was.
 pub async fn apply(
     server: &mut Server,
     article: &Article,
@@ -30,28 +32,84 @@ pub async fn apply(
     if experiment.settings.is_empty() {
         return Ok((Applied::Nothing, BTreeMap::new()));
     }
-    let mut wanted = BTreeMap::new();
-    for (name, value) in &experiment.settings {
-        let text = expand_text(&value.value, variables)
-            .map_err(|diagnostic| Failure::article(diagnostic.at(&article.source, value.span)))?;
-        wanted.insert(name.clone(), text);
-    }
+    let wanted = wanted(article, experiment, variables)?;
     let mut control = tool_session(server).await?;
-    let restart = needs_restart(&mut control, article, experiment).await?;
-    let applied = if restart {
-        drop(control);
-        server.restart(&wanted).await?;
+    let applied = if needs_restart(&mut control, article, experiment).await? {
         Applied::Restarted
     } else {
-        reload(server, &mut control, article, experiment, &wanted).await?;
         Applied::Reloaded(wanted.keys().cloned().collect())
     };
+    drop(control);
+    match enforce(server, article, experiment, &wanted, &applied).await {
+        Ok(read_back) => Ok((applied, read_back)),
+        Err(failure) => {
+            undo(server, applied).await?;
+            Err(failure)
+        }
+    }
+}
+
+/// Each setting's value with its variables filled in. What reaches files, programs or libraries is
+/// refused here as it is among the article's own settings.
+fn wanted(
+    article: &Article,
+    experiment: &Experiment,
+    variables: &Variables,
+) -> Result<BTreeMap<String, String>, Failure> {
+    let mut wanted = BTreeMap::new();
+    let mut problems = Vec::new();
+    for (name, value) in &experiment.settings {
+        let text = expand_text(&value.value, variables);
+        match text.map(|text| (refuse_setting(name, &text), text)) {
+            Ok((None, text)) => {
+                wanted.insert(name.clone(), text);
+            }
+            Ok((Some(diagnostic), _)) | Err(diagnostic) => {
+                problems.push(diagnostic.at(&article.source, value.span));
+            }
+        }
+    }
+    if problems.is_empty() {
+        Ok(wanted)
+    } else {
+        Err(Failure::Article(problems))
+    }
+}
+
+async fn enforce(
+    server: &mut Server,
+    article: &Article,
+    experiment: &Experiment,
+    wanted: &BTreeMap<String, String>,
+    applied: &Applied,
+) -> Result<BTreeMap<String, String>, Failure> {
+    if *applied == Applied::Restarted {
+        let restarted = server.restart(wanted).await;
+        restarted.map_err(|failure| at_its_setting(failure, article, experiment))?;
+    } else {
+        let mut control = tool_session(server).await?;
+        reload(server, &mut control, article, experiment, wanted).await?;
+    }
     let mut control = tool_session(server).await?;
     let mut read_back = BTreeMap::new();
     for name in wanted.keys() {
         read_back.insert(name.clone(), show(&mut control, name).await?);
     }
-    Ok((applied, read_back))
+    Ok(read_back)
+}
+
+/// A server that did not start says which setting it was, but not where it stands.
+fn at_its_setting(failure: Failure, article: &Article, experiment: &Experiment) -> Failure {
+    let message = match &failure {
+        Failure::Article(problems) => problems.first().map_or("", |first| first.message.as_str()),
+        _ => "",
+    };
+    let named = |(name, _): &(&String, &Spanned<String>)| message.contains(name.as_str());
+    let settings = || experiment.settings.iter();
+    match settings().find(named).or_else(|| settings().next()) {
+        Some((_, value)) => failure.at(&article.source, value.span),
+        None => failure,
+    }
 }
 
 /// Back to the article's own settings.

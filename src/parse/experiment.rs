@@ -9,7 +9,7 @@ use super::problems::Problems;
 use super::protocol::{instruments, runs, sqlstate, timeout};
 use super::read::{Fields, not_supported_yet};
 use super::sql;
-use super::yaml::{Entry, Value};
+use super::yaml::{Entry, Node, Value};
 use crate::article::{
     Collect, CollectSession, Connect, Experiment, Fixture, Fresh, Order, Phase, Runs, Script,
 };
@@ -56,6 +56,7 @@ pub fn experiment(
     let entries = merged(sections, |entry| phase_name(entry).is_none(), problems);
     let mut fields = Fields::new(problems, "an experiment", &entries);
     let cells = cells(&mut fields, problems);
+    let fresh = fresh(fields.take("fresh"), problems);
     let experiment = Experiment {
         id: fence.id.clone(),
         fixture: fields
@@ -70,17 +71,7 @@ pub fn experiment(
             .take("warmup")
             .and_then(|node| problems.count_of(node, 0))
             .unwrap_or(u32::from(phases.warmup.is_some())),
-        fresh: fields
-            .take("fresh")
-            .and_then(|node| {
-                let choices = [
-                    ("cell", Fresh::Cell),
-                    ("run", Fresh::Run),
-                    ("never", Fresh::Never),
-                ];
-                problems.choice(node, &choices)
-            })
-            .unwrap_or(Fresh::Cell),
+        fresh,
         connect: fields
             .take("connect")
             .and_then(|node| {
@@ -101,16 +92,7 @@ pub fn experiment(
         expect_error: fields
             .take("expect_error")
             .and_then(|node| sqlstate(node, problems)),
-        order: fields
-            .take("order")
-            .and_then(|node| {
-                let choices = [
-                    ("sequential", Order::Sequential),
-                    ("interleave", Order::Interleave),
-                ];
-                problems.choice(node, &choices)
-            })
-            .unwrap_or(Order::Sequential),
+        order: order(fields.take("order"), fresh, problems),
         echo: fields
             .take("echo")
             .and_then(|node| problems.boolean(node))
@@ -131,6 +113,32 @@ pub fn experiment(
     fields.finish(&PHASES);
     tell_adaptive_without_time(&experiment, problems);
     experiment
+}
+
+fn fresh(node: Option<&Node>, problems: &Problems) -> Fresh {
+    let choices = [
+        ("cell", Fresh::Cell),
+        ("run", Fresh::Run),
+        ("never", Fresh::Never),
+    ];
+    node.and_then(|node| problems.choice(node, &choices))
+        .unwrap_or(Fresh::Cell)
+}
+
+fn order(node: Option<&Node>, fresh: Fresh, problems: &Problems) -> Order {
+    let choices = [
+        ("sequential", Order::Sequential),
+        ("interleave", Order::Interleave),
+    ];
+    let order = node.and_then(|node| problems.choice(node, &choices));
+    if let (Some(node), Some(Order::Interleave), Fresh::Never) = (node, order, fresh) {
+        problems.error(
+            node.span,
+            "cells that build on one another cannot be interleaved",
+            "take `order: interleave` away, or `fresh: never`",
+        );
+    }
+    order.unwrap_or(Order::Sequential)
 }
 
 /// How long to go on is decided on `elapsed_ms`.

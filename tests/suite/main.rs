@@ -1,5 +1,10 @@
 //! Every test that runs the program or a real server. One binary, so that it is linked once.
 
+mod articles;
+mod caching;
 mod cases;
 mod engines;
+mod interrupted;
+mod measuring;
 mod project;
+mod readme;

@@ -4,7 +4,7 @@ use remeasure::quantity::Table;
 use remeasure::record::store::read_record;
 use remeasure::record::{ExperimentRecord, Record};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 
 /// A project with one article, `a`.
@@ -100,10 +100,6 @@ impl Project {
             Ok(Some(record)) => record,
             other => panic!("{other:?}"),
         }
-    }
-
-    pub fn root(&self) -> &Path {
-        self.folder.path()
     }
 }
 

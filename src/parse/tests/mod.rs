@@ -312,7 +312,7 @@ fn phases_are_cut_at_their_lines() {
         "--| warmup: 2\n--| setup:\nCREATE TABLE t (a int);\n--| warmup:\nSELECT 0;\n--| runs: {min: 3, max: 12, until: 2%}\n\
          --| measure:\nBEGIN;\nINSERT INTO t SELECT 1;\n--| collect: {as: waits}\nSELECT pid FROM x WHERE pid = :subject_pid;\n\
          --| collect: {in: subject}\nSELECT 1 AS a;\n--| collect:\nSELECT 2 AS b;\n--|   \n--| teardown:\nDROP TABLE t;\n\
-         --| session: {work_mem: :rows}\n--| timeout: 1.5s\n--| expect_error: 23505\n--| fresh: never\n--| order: interleave\n--| echo: false",
+         --| session: {work_mem: :rows}\n--| timeout: 1.5s\n--| expect_error: 23505\n--| fresh: run\n--| order: interleave\n--| echo: false",
     ));
     let e = article.experiments().next().expect("e");
     assert_eq!(e.warmup_runs, 2);
@@ -357,7 +357,7 @@ fn phases_are_cut_at_their_lines() {
     );
     assert_eq!(
         (e.fresh, e.order, e.echo),
-        (Fresh::Never, Order::Interleave, false)
+        (Fresh::Run, Order::Interleave, false)
     );
 }
 

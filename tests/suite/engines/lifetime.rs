@@ -1,6 +1,6 @@
 //! From start to stop: settings, restarts, and that nothing is left, whatever ends the tool.
 
-use super::{author_in, settings, sql_error, start, tool, try_start, value};
+use super::{author_in, settings, start, tool, try_start, value};
 use remeasure::engine::session::{Role, SessionError};
 use remeasure::engine::{EngineChoice, Server};
 use remeasure::exit_code::Failure;

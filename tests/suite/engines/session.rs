@@ -2,7 +2,7 @@
 //! its own.
 
 use super::{author_in, cell, sql_error, start, tool, value};
-use remeasure::engine::session::{Role, SessionError};
+use remeasure::engine::session::SessionError;
 use remeasure::engine::{EngineChoice, Server};
 use std::time::{Duration, Instant};
 

@@ -1,0 +1,288 @@
+//! What goes wrong on a real server is told at its place, and nothing is written.
+
+use crate::project::{built, measured, refused};
+
+#[test]
+fn an_expected_error_is_a_success_and_its_absence_a_failure() {
+    let record = built(
+        "
+```sql experiment e
+--| expect_error: \"23505\"
+--| runs: 2
+--| setup:
+CREATE TABLE t (a int PRIMARY KEY);
+--| measure:
+INSERT INTO t SELECT g % 5 FROM generate_series(1, 10) AS g;
+--| collect:
+SELECT count(*) AS n FROM t;
+```
+",
+    );
+    assert_eq!(measured(&record, "e", "n"), ["0", "0"]);
+    let said = refused(
+        "
+```sql experiment e
+--| expect_error: \"23505\"
+SELECT 1 AS one;
+```
+
+```sql experiment f
+--| expect_error: \"23505\"
+SELECT 1 / 0 AS one;
+```
+",
+        2,
+    );
+    assert!(said.contains("article.md:7:19"), "{said}");
+    assert!(said.contains("SQLSTATE `23505` is expected"), "{said}");
+    assert!(said.contains("division by zero (SQLSTATE 22012)"), "{said}");
+}
+
+#[test]
+fn a_statement_beyond_its_timeout_is_ended() {
+    let said = refused(
+        "
+```sql experiment e
+--| timeout: 150ms
+SELECT 1;
+SELECT pg_sleep(60);
+```
+",
+        2,
+    );
+    assert!(said.contains("longer than its timeout of 150ms"), "{said}");
+    assert!(said.contains("article.md:9:1"), "{said}");
+}
+
+#[test]
+fn sql_errors_stand_at_their_place_in_postgres_words() {
+    let said = refused(
+        "
+---
+title: T
+postgres: {version: \"16.15\"}
+params: {column: 'µµµ'}
+---
+
+```sql fixture bad
+CREATE TABLE t (a int);
+INSERT INTO t VALUES
+  (1), (x);
+```
+
+```sql experiment of_fixture
+--| fixture: bad
+SELECT 1;
+```
+
+```sql experiment e
+--| setup:
+CREATE TABLE t (a int);
+--| measure:
+SELECT :'column' AS c, aa FROM t;
+```
+
+```sql experiment generated
+SELECT 'SELECT * FROM nowhere' \\gexec
+```
+
+```sql experiment collecting
+--| measure:
+SELECT 1 AS one;
+--| collect:
+SELECT one;
+```
+
+```sql experiment many
+--| measure:
+SELECT 1 AS one;
+--| collect:
+SELECT generate_series(1, 2) AS g;
+```
+
+```sql experiment twice
+--| matrix: {n: [1]}
+SELECT 1 AS n;
+```
+
+```sql experiment no_row
+SELECT 1 AS one WHERE false \\gset
+```
+",
+        2,
+    );
+    for expected in [
+        "article.md:10:9",
+        "column \"x\" does not exist",
+        "in fixture `bad`",
+        "article.md:22:24",
+        "column \"aa\" does not exist",
+        "Perhaps you meant to reference the column \"t.a\".",
+        "article.md:26:1",
+        "relation \"nowhere\" does not exist",
+        "in the generated statement: SELECT * FROM nowhere",
+        "article.md:33:8",
+        "needs exactly one row, this one gave 2",
+        "the column `n` is there already",
+        "`\\gset` needs exactly one row, the query gave 0",
+    ] {
+        assert!(said.contains(expected), "{expected}\n{said}");
+    }
+    assert!(said.contains("7 problems"), "{said}");
+}
+
+#[test]
+fn errors_of_derive_claims_tables_and_charts_come_together() {
+    let said = refused(
+        "
+```sql experiment e
+--| derive: {twice: 2 * nope, by_zero: rows / 0}
+SELECT 1 AS one;
+```
+",
+        2,
+    );
+    assert!(said.contains("article.md:7:21"), "{said}");
+    assert!(said.contains("column \"nope\" does not exist"), "{said}");
+    assert!(said.contains("division by zero"), "{said}");
+    let said = refused(
+        "
+```sql experiment e
+SELECT 1 AS one;
+```
+
+```sql claims c
+--| none: {kind: exact}
+SELECT one FROM measured.e
+WHERE oen = 1;
+--| missing: {kind: exact}
+SELECT max(one) FROM measured.e WHERE one > 1;
+```
+
+```sql table t
+--| caption: T
+SELECT two FROM measured.e;
+```
+
+```sql chart ch
+--| type: bar
+--| x: one
+--| y: one
+--| alt: A bar
+SELECT µ FROM measured.e;
+```
+",
+        2,
+    );
+    for expected in [
+        "article.md:13:7",
+        "column \"oen\" does not exist",
+        "claim `missing` gives NULL",
+        "column \"two\" does not exist",
+        "article.md:28:8",
+        "4 problems",
+    ] {
+        assert!(said.contains(expected), "{expected}\n{said}");
+    }
+    let said = refused(
+        "
+```sql experiment e
+SELECT 1 AS one;
+```
+
+```sql chart ch
+--| type: bar
+--| x: one
+--| y: three
+--| alt: A bar
+SELECT one FROM measured.e;
+```
+",
+        2,
+    );
+    assert!(said.contains("article.md:13:8"), "{said}");
+    assert!(said.contains("three"), "{said}");
+}
+
+#[test]
+fn an_article_reaches_neither_files_nor_programs_nor_the_superuser() {
+    let attempts = [
+        "COPY (SELECT 1) TO PROGRAM 'touch /tmp/remeasure-was-here'",
+        "COPY (SELECT 1) TO '/tmp/remeasure-was-here'",
+        "SELECT pg_read_file('/etc/passwd')",
+        "CREATE ROLE admin SUPERUSER",
+        "SET ROLE postgres",
+        "ALTER SYSTEM SET archive_command = 'touch /tmp/remeasure-was-here'",
+    ];
+    let blocks: Vec<String> = attempts
+        .iter()
+        .enumerate()
+        .map(|(number, sql)| format!("```sql experiment e{number}\n{sql};\n```\n"))
+        .collect();
+    let said = refused(&blocks.join("\n"), 2);
+    assert_eq!(said.matches("permission denied").count(), 6, "{said}");
+    assert!(!std::path::Path::new("/tmp/remeasure-was-here").exists());
+    let said = refused(
+        "
+---
+title: T
+postgres: {version: \"16.15\", settings: {shared_preload_libraries: /tmp/x, work_mem: lots}}
+---
+
+```sql experiment e
+SELECT 1;
+```
+",
+        2,
+    );
+    assert!(said.contains("not the article's to set"), "{said}");
+}
+
+#[test]
+fn settings_that_are_wrong_stand_at_their_place() {
+    let said = refused(
+        "
+```sql experiment e
+--| settings: {work_mm: 8MB}
+SELECT 1;
+```
+
+```sql experiment f
+--| settings: {work_mem: lots}
+SELECT 1;
+```
+
+```sql experiment g
+--| session: {work_mem: more}
+SELECT 1;
+```
+
+```sql experiment h
+--| settings: {shared_buffers: 1}
+SELECT 1;
+```
+
+```sql experiment i
+--| settings: {archive_command: rm}
+SELECT 1;
+```
+
+```sql experiment last
+SELECT current_setting('work_mem');
+```
+",
+        2,
+    );
+    for expected in [
+        "article.md:7:25",
+        "did you mean `work_mem`?",
+        "article.md:12:26",
+        "invalid value for parameter \"work_mem\": \"lots\"",
+        "article.md:17:25",
+        "invalid value for parameter \"work_mem\": \"more\"",
+        "article.md:22:",
+        "article.md:27:",
+    ] {
+        assert!(said.contains(expected), "{expected}\n{said}");
+    }
+}
