@@ -1,6 +1,9 @@
 //! Articles, claims and records for tests, made without parsing and without measuring.
 
-use crate::article::*;
+use crate::article::{
+    Article, Block, BlockKind, BytesMeaning, Citation, Claim, ClaimKind, Claims, FillIn,
+    FrontMatter, PostgresSpec, Prose, Quote, Statement, Terminator, TextWithFillIns, Tolerance,
+};
 use crate::quantity::Value;
 use crate::record::*;
 use crate::source::{Source, Span, Spanned};

@@ -122,7 +122,9 @@ fn block(fence: &Fence, sections: &Sections, known: &Known, problems: &Problems)
         ))),
         Role::Claims => BlockKind::Claims(results::claims(fence, sections, problems)),
         Role::Table => BlockKind::Table(results::table(fence, sections, problems)?),
-        Role::Chart => BlockKind::Chart(Box::new(results::chart(fence, sections, known, problems)?)),
+        Role::Chart => {
+            BlockKind::Chart(Box::new(results::chart(fence, sections, known, problems)?))
+        }
     };
     Some(Block {
         id: fence.id.clone(),

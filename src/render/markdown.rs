@@ -6,7 +6,7 @@ use super::html::{local_path, read_inside};
 use super::masked::Masked;
 use super::numbering::{Numbering, parse_reference};
 use super::{Filled, OutputFile, Page};
-use crate::article::*;
+use crate::article::{Article, Block, BlockKind, Citation, Reference, ReferenceKind, TableColumn};
 use crate::diagnostic::Diagnostic;
 use crate::quantity::Table;
 use crate::source::Span;

@@ -3,7 +3,9 @@
 use super::evidence::{self, DoubtView};
 use super::samples::{self, CellColumn};
 use super::{Document, claim_anchor, short};
-use crate::article::*;
+use crate::article::{
+    Block, BlockKind, BytesMeaning, ChartBlock, Claims, Experiment, ReferenceKind, TableBlock,
+};
 use crate::diagnostic::Diagnostic;
 use crate::record::{CellSummary, ExperimentRecord, Summary};
 use crate::render::cells::{self, ShownTable};

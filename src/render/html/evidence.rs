@@ -3,7 +3,7 @@
 
 use super::prose::Use;
 use super::{Document, claim_anchor, explanation, samples};
-use crate::article::*;
+use crate::article::{Claim, ClaimKind, Published};
 use crate::judge::Verdict;
 use crate::quantity::{Number, Value};
 use crate::record::ExperimentRecord;
