@@ -20,12 +20,13 @@ use crate::measure::{self, Fixtures, Request};
 use crate::plan::{Decision, Force, PlannedExperiment, fingerprint};
 use crate::quantity::Table;
 use crate::record::Record;
-use crate::record::store::write_atomically;
+use crate::record::store::{is_being_written, write_atomically};
 use crate::render::{self, Filled, IndexEntry, OutputFile, Page};
 use crate::report::{self, Color, Judged, Look, Report};
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone)]
@@ -417,9 +418,16 @@ fn write_files(folder: &Path, files: &[OutputFile]) -> Result<(), Failure> {
             .flatten()
             .flatten()
         {
-            if !written.contains(&entry.path()) {
-                fs::remove_file(entry.path())
-                    .map_err(|error| Failure::io("remove", &entry.path(), &error))?;
+            let path = entry.path();
+            // Another build of the article may be writing, or removing the same.
+            let other_build = is_being_written(&path);
+            if !written.contains(&path) && !other_build {
+                match fs::remove_file(&path) {
+                    Err(error) if error.kind() != ErrorKind::NotFound => {
+                        return Err(Failure::io("remove", &path, &error));
+                    }
+                    _ => {}
+                }
             }
         }
     }

@@ -384,11 +384,21 @@ fn short(hash: &str) -> &str {
     hash.get(..16).unwrap_or(hash)
 }
 
+const BEING_WRITTEN: &str = ".writing-";
+
+/// Whether this is the file of a [`write_atomically`] under way.
+pub fn is_being_written(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| {
+        name.as_encoded_bytes()
+            .starts_with(BEING_WRITTEN.as_bytes())
+    })
+}
+
 /// Writes beside and renames over, so that a reader sees the old file or the new, never a part.
 pub fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new()
-        .prefix(".writing-")
+        .prefix(BEING_WRITTEN)
         .tempfile_in(folder)?;
     file.write_all(content)?;
     file.as_file().sync_data()?;
