@@ -7,7 +7,8 @@ use crate::diagnostic::Diagnostic;
 use crate::engine::EngineChoice;
 use crate::exit_code::{Failure, Outcome};
 use crate::plan::Force;
-use crate::record::store::{record_json, write_atomically};
+use crate::record::store::write_atomically;
+use crate::record::to_json;
 
 pub fn accept(
     project: &Project,
@@ -40,7 +41,7 @@ pub fn accept(
             ));
         };
         let path = record_path(article);
-        let json = record_json(&record);
+        let json = to_json(&record);
         let unchanged = std::fs::read_to_string(&path).is_ok_and(|old| old == json);
         if !unchanged {
             write_atomically(&path, json.as_bytes())

@@ -2,6 +2,8 @@
 //! only thing the later stages (judge, chart, render, report) read.
 
 mod format;
+mod json;
 pub mod store;
 
 pub use format::*;
+pub use json::to_json;

@@ -147,13 +147,6 @@ fn parse_record(name: &str, text: &str) -> Result<Record, Diagnostic> {
     serde_json::from_str(text).map_err(|error| at(&error))
 }
 
-/// A record as it stands in a file: indented, LF, one newline at the end.
-pub fn record_json(record: &Record) -> String {
-    let mut text = serde_json::to_string_pretty(record).expect("a record serialises");
-    text.push('\n');
-    text
-}
-
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line {

@@ -2,12 +2,10 @@
 
 use super::{Filled, OutputFile, Page};
 use crate::diagnostic::Diagnostic;
+use crate::record;
 
 pub fn render(page: &Page, _filled: &Filled) -> Result<Vec<OutputFile>, Diagnostic> {
-    let mut json = serde_json::to_vec_pretty(page.record).map_err(|error| {
-        Diagnostic::error(format!("the record cannot be written as JSON: {error}"))
-    })?;
-    json.push(b'\n');
+    let json = record::to_json(page.record).into_bytes();
     Ok(vec![OutputFile::new("record.json", json)])
 }
 
