@@ -36,13 +36,15 @@ pub fn lay_out(experiment: &Experiment, samples: &[Sample]) -> LaidOut {
     laid_out
 }
 
-/// Before a column of a further result whose name is a matrix column's. The columns of the
-/// experiment's own table cannot collide: measuring refuses that.
-const COLLISION_PREFIX: &str = "result_";
-
-fn own_name(column: &Column) -> &str {
-    let name = column.name.as_str();
-    name.strip_prefix(COLLISION_PREFIX).unwrap_or(name)
+/// The name a measured column has beside the matrix: a further result's column that is called as
+/// a matrix column is gets a prefix. (The experiment's own columns cannot collide: measuring
+/// refuses that.)
+fn name_beside(keys: &[Column], name: &str) -> String {
+    if keys.iter().any(|key| key.name == name) {
+        format!("result_{name}")
+    } else {
+        name.to_owned()
+    }
 }
 
 /// Matrix columns and `run`, without rows.
@@ -74,19 +76,15 @@ fn empty(experiment: &Experiment) -> Table {
 
 fn append(into: &mut Table, experiment: &Experiment, sample: &Sample, from: &Table) {
     let keys = experiment.cells.columns.len() + 1;
-    for column in &from.columns {
-        let known = into.columns[keys..]
-            .iter()
-            .any(|known| own_name(known) == column.name);
-        if !known {
-            let mut column = column.clone();
-            if into.columns[..keys]
-                .iter()
-                .any(|key| key.name == column.name)
-            {
-                column.name.insert_str(0, COLLISION_PREFIX);
-            }
-            into.columns.push(column);
+    let names: Vec<String> = from
+        .columns
+        .iter()
+        .map(|column| name_beside(&into.columns[..keys], &column.name))
+        .collect();
+    for (column, name) in from.columns.iter().zip(&names) {
+        if into.columns[keys..].iter().all(|known| known.name != *name) {
+            let type_name = column.type_name.clone();
+            into.columns.push(Column::new(name.clone(), type_name));
             for row in &mut into.rows {
                 row.push(Value::Null);
             }
@@ -104,17 +102,11 @@ fn append(into: &mut Table, experiment: &Experiment, sample: &Sample, from: &Tab
                 Value::from_postgres(Some(&scalar.to_string()), &column.type_name)
             })
             .collect();
-        cells.push(Value::from_postgres(
-            Some(&sample.run.to_string()),
-            "integer",
-        ));
+        let run = sample.run.to_string();
+        cells.push(Value::from_postgres(Some(&run), "integer"));
         for column in &into.columns[keys..] {
-            let value = from
-                .columns
-                .iter()
-                .position(|own| own.name == own_name(column))
-                .map_or(Value::Null, |index| row[index].clone());
-            cells.push(value);
+            let index = names.iter().position(|name| *name == column.name);
+            cells.push(index.map_or(Value::Null, |index| row[index].clone()));
         }
         into.rows.push(cells);
     }
