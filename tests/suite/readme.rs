@@ -116,6 +116,23 @@ fn its_commands_are_those_there_are() {
 }
 
 #[test]
+fn a_new_article_builds_as_it_stands() {
+    let project = Project::empty();
+    let new = project.run(&["new", "first-steps"]);
+    assert_eq!(new.code, 0, "{}", new.stderr);
+    let built = project.run(&["build", "first-steps"]);
+    assert_eq!(built.code, 0, "{}\n{}", built.stdout, built.stderr);
+    assert!(built.stdout.contains("0 do not hold"), "{}", built.stdout);
+    assert!(project.path("out/first-steps/index.html").exists());
+    let accepted = project.run(&["accept"]);
+    assert_eq!(accepted.code, 0, "{}", accepted.stderr);
+    let recorded = project.run(&["check", "--recorded", "first-steps"]);
+    assert_eq!(recorded.code, 0, "{}", recorded.stderr);
+    // A second one of the same name would overwrite it.
+    assert_eq!(project.run(&["new", "first-steps"]).code, 2);
+}
+
+#[test]
 fn its_make_targets_are_there() {
     let readme = readme();
     let makefile =

@@ -1,6 +1,6 @@
 //! What goes wrong on a real server is told at its place, and nothing is written.
 
-use crate::project::{built, measured, refused};
+use crate::project::{Project, built, measured, refused};
 
 #[test]
 fn an_expected_error_is_a_success_and_its_absence_a_failure() {
@@ -16,9 +16,25 @@ INSERT INTO t SELECT g % 5 FROM generate_series(1, 10) AS g;
 --| collect:
 SELECT count(*) AS n FROM t;
 ```
+
+```sql experiment in_transaction
+--| expect_error: \"23505\"
+--| instruments: [time, wal, hot, tuples]
+--| runs: 2
+--| setup:
+CREATE TABLE t (a int PRIMARY KEY);
+--| measure:
+BEGIN;
+INSERT INTO t VALUES (1);
+INSERT INTO t VALUES (1);
+COMMIT;
+--| collect:
+SELECT count(*) AS n FROM t;
+```
 ",
     );
     assert_eq!(measured(&record, "e", "n"), ["0", "0"]);
+    assert_eq!(measured(&record, "in_transaction", "n"), ["0", "0"]);
     let said = refused(
         "
 ```sql experiment e
@@ -285,4 +301,54 @@ SELECT current_setting('work_mem');
     ] {
         assert!(said.contains(expected), "{expected}\n{said}");
     }
+}
+
+#[test]
+fn a_server_that_goes_away_is_told_with_its_log_and_the_others_are_kept() {
+    let project = Project::new(
+        "
+```sql experiment kept
+SELECT 1 AS one;
+```
+
+```sql experiment lost
+SELECT pg_terminate_backend(pg_backend_pid());
+```
+",
+    );
+    let ran = project.build();
+    assert_eq!(ran.code, 4, "{}", ran.stderr);
+    assert!(ran.stderr.contains("article.md:11:1"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("terminating connection"),
+        "{}",
+        ran.stderr
+    );
+    assert!(!project.path("out").exists());
+    let again = project.build();
+    assert!(
+        again.stderr.contains("kept  kept: nothing"),
+        "{}",
+        again.stderr
+    );
+}
+
+#[test]
+fn an_article_that_is_wrong_does_not_keep_another_from_being_built() {
+    let project = Project::new("```sql experiment e\nSELECT 1 AS one;\n```\n");
+    let wrong = project
+        .read("articles/a/article.md")
+        .replace("SELECT 1", "SELECT wrong");
+    project.write("articles/b/article.md", &wrong);
+    let ran = project.build();
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("articles/b/article.md"),
+        "{}",
+        ran.stderr
+    );
+    assert!(project.path("out/a/index.html").exists());
+    assert!(!project.path("out/b").exists());
+    let index = project.read("out/index.html");
+    assert!(index.contains("a/index.html") && !index.contains("b/index.html"));
 }
