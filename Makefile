@@ -12,7 +12,7 @@ CARGO   ?= cargo
 
 REMEASURE = target/release/remeasure
 
-.PHONY: article check test check-code bench clean requirements
+.PHONY: article check test check-code clean requirements
 .DELETE_ON_ERROR:
 
 article: requirements
@@ -38,11 +38,21 @@ clean:
 	rm -rf out
 
 # What cannot be fetched along the way. Everything that is missing is named, not only the first.
+# The libraries are those of the pinned Postgres on Linux; a folder of one's own needs its own.
+LIBRARIES = libxml2.so.2:libxml2 libssl.so.3:libssl3 libgssapi_krb5.so.2:libgssapi-krb5-2 \
+	libzstd.so.1:libzstd1 liblz4.so.1:liblz4-1
+
 requirements:
 	@missing=""; \
-	command -v $(CARGO) >/dev/null 2>&1 || missing="$$missing\n  cargo: the Rust toolchain, 1.94 or later (rustup)"; \
-	command -v cc >/dev/null 2>&1 || missing="$$missing\n  cc: a C compiler (Debian: gcc, Fedora: gcc, macOS: xcode-select --install)"; \
-	command -v python3 >/dev/null 2>&1 || missing="$$missing\n  python3: fetches the pinned Postgres (Debian: python3, Fedora: python3)"; \
-	if command -v python3 >/dev/null 2>&1 && [ -z "$$REMEASURE_POSTGRES" ]; then \
-	  python3 -m pip --version >/dev/null 2>&1 || missing="$$missing\n  pip: fetches the pinned Postgres (Debian: python3-pip, Fedora: python3-pip)"; fi; \
+	need() { missing="$$missing\n  $$1"; }; \
+	command -v $(CARGO) >/dev/null 2>&1 || need "cargo: the Rust toolchain, 1.94 or later (rustup)"; \
+	command -v cc >/dev/null 2>&1 || need "cc: a C compiler (Debian, Fedora: gcc; macOS: xcode-select --install)"; \
+	if [ -z "$$REMEASURE_POSTGRES" ]; then \
+	  if ! command -v python3 >/dev/null 2>&1; then need "python3: fetches the pinned Postgres"; \
+	  elif ! python3 -m pip --version >/dev/null 2>&1; then need "pip: fetches the pinned Postgres (Debian, Fedora: python3-pip)"; fi; \
+	  libraries=$$(PATH="$$PATH:/sbin:/usr/sbin" ldconfig -p 2>/dev/null); \
+	  if [ -n "$$libraries" ]; then for library in $(LIBRARIES); do \
+	    case "$$libraries" in *"$${library%%:*}"*) ;; *) need "$${library%%:*}: of the pinned Postgres (Debian: $${library##*:})";; esac; \
+	  done; fi; \
+	fi; \
 	if [ -n "$$missing" ]; then printf "missing on this machine:$$missing\n" >&2; exit 4; fi
