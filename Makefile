@@ -29,7 +29,7 @@ test: requirements
 check-code: requirements
 	$(CARGO) fmt --check
 	$(CARGO) clippy --locked --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --document-private-items
 	@if command -v cargo-deny >/dev/null 2>&1; then $(CARGO) deny --locked check licenses bans sources; \
 	else echo "note: cargo-deny is not installed; licences are not checked (cargo install cargo-deny)"; fi
 
