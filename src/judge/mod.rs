@@ -1,5 +1,5 @@
 //! Decides for each quote and each claim whether it holds, from the article and records alone.
-//! Entry: [`judge`]; [`explain`] makes a diagnostic of a verdict that does not hold.
+//! Entry: [`judge`]; [`explain()`] makes a diagnostic of a verdict that does not hold.
 //!
 //! 1. [`quote`]: what each quote in the prose says against what was measured
 //! 2. [`claim`]: what claims ask by themselves: truth, limits, the same as the accepted record

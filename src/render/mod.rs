@@ -1,5 +1,5 @@
 //! Turns an article, its record, the verdicts and the charts into files. Entry: [`fill`], which puts
-//! every value in, then [`render`], which writes every format of [`FORMATS`]; [`index`] lists the
+//! every value in, then [`render`], which writes every format of [`FORMATS`]; [`index()`] lists the
 //! articles that were built.
 
 mod cells;

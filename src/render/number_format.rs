@@ -1,5 +1,5 @@
 //! How a value is printed for people: by the claim's or column's `format`, by a filter, or by the
-//! default. What [`crate::quantity::format`] does is done there; filters add a number of decimals.
+//! default. What [`mod@crate::quantity::format`] does is done there; filters add a number of decimals.
 
 use crate::article::BytesMeaning;
 use crate::quantity::{self, Format, Number, UnknownFormat, Value};
