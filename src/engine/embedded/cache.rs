@@ -150,12 +150,12 @@ fn sync(_folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Asks ext4 to place each folder below this one in a part of the disk of its own. Otherwise a run's
+/// Asks ext4 to place each run's folder in a part of the disk of its own. Otherwise a run's
 /// thousand files go where those of the run before were just removed, and ext4 steps over every
 /// number that was in use in the last seconds, for every file: 1.3 s a start instead of 0.2 when
 /// one run follows another. Where this is not known it is not needed.
 #[cfg(target_os = "linux")]
-pub fn spread_out(folder: &Path) {
+fn spread_out(folder: &Path) {
     use std::os::fd::AsRawFd;
     /// EXT4_TOPDIR_FL, `chattr +T`.
     const TOP_OF_HIERARCHY: libc::c_int = 0x0002_0000;
@@ -177,7 +177,7 @@ pub fn spread_out(folder: &Path) {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub fn spread_out(_folder: &Path) {}
+fn spread_out(_folder: &Path) {}
 
 const LOCK: &str = "lock";
 /// The server's data directory in a run folder.

@@ -2,7 +2,7 @@
 //! copy (40 ms instead of 600).
 
 use super::binaries::Binaries;
-use super::cache::{self, Cache, DATA};
+use super::cache::{Cache, DATA};
 use super::user::User;
 use super::{libraries, process};
 use crate::diagnostic::Diagnostic;
@@ -37,10 +37,7 @@ impl Templates<'_> {
         if !template.is_dir() {
             self.make(&template)?;
         }
-        copy(&template, data, self.user).map_err(|error| Failure::io("copy to", data, &error))?;
-        // Databases come and go below it, each with hundreds of files.
-        cache::spread_out(&data.join("base"));
-        Ok(())
+        copy(&template, data, self.user).map_err(|error| Failure::io("copy to", data, &error))
     }
 
     fn place(&self) -> PathBuf {
