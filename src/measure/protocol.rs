@@ -26,13 +26,9 @@ use std::time::Instant;
 /// What of an interrupted run can be kept: whole cells where cells do not see one another.
 pub fn reusable(experiment: &Experiment, kept: Option<&StoredExperiment>) -> StoredExperiment {
     match kept {
-        Some(kept) if resumes_by_cell(experiment) => kept.clone(),
+        Some(kept) if experiment.cells_stand_alone() => kept.clone(),
         _ => StoredExperiment::default(),
     }
-}
-
-fn resumes_by_cell(experiment: &Experiment) -> bool {
-    experiment.order == Order::Sequential && experiment.fresh != Fresh::Never
 }
 
 /// Measures every cell that `start` does not hold and hands each to the store.

@@ -144,6 +144,7 @@ pub fn plan<'a>(
         .map(|experiment| {
             let fingerprint = fingerprint::of_experiment(article, experiment, resolved, server);
             let decision = decide(
+                experiment,
                 &fingerprint,
                 host,
                 force.includes(&experiment.id.value),
@@ -159,6 +160,7 @@ pub fn plan<'a>(
 }
 
 fn decide(
+    experiment: &Experiment,
     fingerprint: &Fingerprint,
     host: &str,
     forced: bool,
@@ -178,6 +180,8 @@ fn decide(
             Decision::Reuse(Box::new(result))
         } else if result.samples.is_empty() {
             run(Reason::FailedBefore)
+        } else if !experiment.cells_stand_alone() {
+            run(Reason::BeginsAgain)
         } else {
             Decision::Run {
                 reason: Reason::Interrupted {

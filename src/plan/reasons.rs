@@ -11,6 +11,8 @@ pub enum Reason {
     Interrupted {
         cells_done: usize,
     },
+    /// Was interrupted, and its cells cannot be measured one without the others.
+    BeginsAgain,
     /// The only results are another machine's.
     OtherHost,
     /// The inputs that differ from the latest result, each with what happened to it.
@@ -50,6 +52,9 @@ impl fmt::Display for Reason {
             }
             Self::Interrupted { cells_done } => {
                 write!(f, "interrupted; goes on after {cells_done} cells")
+            }
+            Self::BeginsAgain => {
+                f.write_str("interrupted; its cells depend on one another, so that it begins again")
             }
             Self::OtherHost => f.write_str("measured on another machine only"),
             Self::Changed(differences) => {

@@ -190,6 +190,25 @@ fn killed_in_the_middle_it_leaves_no_server_and_the_next_build_goes_on() {
 }
 
 #[test]
+fn cells_that_build_on_one_another_begin_again() {
+    let article = ARTICLE.replace("--| matrix", "--| fresh: never\n--| matrix");
+    let project = Project::new(&article);
+    let (status, said) = Started::new(&project).signalled("INT");
+    assert_eq!(status.code(), Some(130), "{said}");
+    let before = fs::read_to_string(stored(&project)).unwrap();
+    let ran = project.build();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("so that it begins again"),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.contains("3/3 slow, cell 3"), "{}", ran.stderr);
+    let at = measured(&project.record(), "slow", "at");
+    assert!(at.iter().all(|at| !before.contains(at)), "{at:?}");
+}
+
+#[test]
 fn two_builds_at_once_measure_once() {
     let project = Project::new(ARTICLE);
     let spawn = || {

@@ -192,3 +192,24 @@ fn its_variables_and_paths_are_known() {
     assert_eq!(help.code, 0, "{}", help.stderr);
     assert!(readme.contains("`REMEASURE_POSTGRES`"));
 }
+
+#[test]
+fn its_links_lead_to_files() {
+    let readme = readme();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = 0;
+    let mut missing = Vec::new();
+    for (at, opening) in readme.match_indices("](") {
+        let target = readme[at + opening.len()..].split(')').next().unwrap();
+        // A quote of an example.
+        if target.starts_with("claim:") {
+            continue;
+        }
+        found += 1;
+        if !root.join(target).exists() {
+            missing.push(target);
+        }
+    }
+    assert!(missing.is_empty(), "{missing:?}");
+    assert!(found >= 4);
+}
