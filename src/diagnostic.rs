@@ -103,6 +103,9 @@ impl Diagnostic {
 
     /// The long form: message, source line with caret, notes, hint.
     pub fn render(&self, color: bool) -> String {
+        if self.place.is_none() && self.related.is_empty() {
+            return self.render_without_place(color);
+        }
         let level = match self.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
@@ -140,6 +143,29 @@ impl Diagnostic {
             Renderer::plain()
         };
         renderer.render(&[group])
+    }
+}
+
+impl Diagnostic {
+    /// There is no line to show: message, notes and hint under one another.
+    fn render_without_place(&self, color: bool) -> String {
+        let (word, code) = match self.severity {
+            Severity::Error => ("error", "\u{1b}[1;31m"),
+            Severity::Warning => ("warning", "\u{1b}[1;33m"),
+        };
+        let mut text = if color {
+            format!("{code}{word}\u{1b}[0m: {}", self.message)
+        } else {
+            format!("{word}: {}", self.message)
+        };
+        let indented = |text: &str| text.replace('\n', "\n        ");
+        for note in &self.notes {
+            text.push_str(&format!("\n  note: {}", indented(note)));
+        }
+        if let Some(hint) = &self.hint {
+            text.push_str(&format!("\n  hint: {}", indented(hint)));
+        }
+        text
     }
 }
 

@@ -17,7 +17,11 @@ pub const SQL: &[&str] = &[
     // Without these an integer would take the double precision one: it is the preferred type.
     "CREATE FUNCTION append(numeric[], bigint) RETURNS numeric[] LANGUAGE sql IMMUTABLE \
      PARALLEL SAFE RETURN array_append($1, $2::numeric)",
+    "CREATE FUNCTION append(numeric[], integer) RETURNS numeric[] LANGUAGE sql IMMUTABLE \
+     PARALLEL SAFE RETURN array_append($1, $2::numeric)",
     "CREATE AGGREGATE median(bigint) \
+     (SFUNC = append, STYPE = numeric[], FINALFUNC = median_of, INITCOND = '{}')",
+    "CREATE AGGREGATE median(integer) \
      (SFUNC = append, STYPE = numeric[], FINALFUNC = median_of, INITCOND = '{}')",
     // (max - min) / median: the full spread as a share of the middle.
     "CREATE FUNCTION spread_of(numeric[]) RETURNS numeric LANGUAGE sql IMMUTABLE PARALLEL SAFE \
@@ -28,6 +32,8 @@ pub const SQL: &[&str] = &[
      (SFUNC = array_append, STYPE = numeric[], FINALFUNC = spread_of, INITCOND = '{}')",
     "CREATE AGGREGATE spread(double precision) \
      (SFUNC = array_append, STYPE = double precision[], FINALFUNC = spread_of, INITCOND = '{}')",
+    "CREATE AGGREGATE spread(integer) \
+     (SFUNC = append, STYPE = numeric[], FINALFUNC = spread_of, INITCOND = '{}')",
     "CREATE AGGREGATE spread(bigint) \
      (SFUNC = append, STYPE = numeric[], FINALFUNC = spread_of, INITCOND = '{}')",
 ];

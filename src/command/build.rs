@@ -20,7 +20,7 @@ use crate::measure::{self, Fixtures, Request};
 use crate::plan::{Decision, Force, PlannedExperiment, fingerprint};
 use crate::quantity::Table;
 use crate::record::Record;
-use crate::record::store::{is_being_written, write_atomically};
+use crate::record::store::{is_being_written, write_atomically, write_derived};
 use crate::render::{self, Filled, IndexEntry, OutputFile, Page};
 use crate::report::{self, Color, Judged, Look, Report};
 use indexmap::IndexMap;
@@ -144,6 +144,10 @@ async fn build_one<'a>(
     article: &'a Article,
     options: &BuildOptions,
 ) -> Result<Built<'a>, Failure> {
+    let problems = render::check(article);
+    if !problems.is_empty() {
+        return Err(Failure::Article(problems));
+    }
     let context = Context::new(
         project,
         pins,
@@ -407,7 +411,7 @@ fn write_files(folder: &Path, files: &[OutputFile]) -> Result<(), Failure> {
         if fs::read(&path).ok().as_deref() != Some(&file.content) {
             let parent = path.parent().unwrap_or(folder);
             fs::create_dir_all(parent).map_err(|error| Failure::io("create", parent, &error))?;
-            write_atomically(&path, &file.content)
+            write_derived(&path, &file.content)
                 .map_err(|error| Failure::io("write", &path, &error))?;
         }
         written.insert(path);

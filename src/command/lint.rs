@@ -4,6 +4,7 @@ use super::project::Project;
 use crate::diagnostic::Severity;
 use crate::exit_code::{Failure, Outcome};
 use crate::lint;
+use crate::render;
 
 /// Prints every finding; those of severity error make the article wrong (exit code 2).
 pub fn lint(project: &Project, names: &[String], color: bool) -> Result<Outcome, Failure> {
@@ -12,7 +13,10 @@ pub fn lint(project: &Project, names: &[String], color: bool) -> Result<Outcome,
     let mut warnings = 0;
     let articles = project.articles(names, &pins)?;
     for article in &articles {
-        for finding in lint::lint(article) {
+        for finding in render::check(article)
+            .into_iter()
+            .chain(lint::lint(article))
+        {
             if finding.severity == Severity::Error {
                 errors.push(finding);
             } else {

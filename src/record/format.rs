@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// The version of the JSON written by this build.
 pub const FORMAT: u32 = 1;
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
     pub format: u32,
     pub article: String,
@@ -29,7 +29,7 @@ pub struct Record {
     pub charts: IndexMap<String, Table>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Environment {
     pub server: ServerEnvironment,
     pub host: HostEnvironment,

@@ -269,7 +269,7 @@ impl Store {
     pub fn cache(&self, kind: &str, key: &str, content: &str) -> io::Result<()> {
         let folder = self.folder.join(kind);
         fs::create_dir_all(&folder)?;
-        write_atomically(&folder.join(key), content.as_bytes())
+        write_derived(&folder.join(key), content.as_bytes())
     }
 }
 
@@ -387,14 +387,28 @@ pub fn is_being_written(path: &Path) -> bool {
     })
 }
 
-/// Writes beside and renames over, so that a reader sees the old file or the new, never a part.
+/// Writes beside and renames over, so that a reader sees the old file or the new, never a part;
+/// after a power failure too.
 pub fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
+    replace(path, content, |file| file.sync_data())
+}
+
+/// The same for what can be made again: not waited for until it is on the disk.
+pub fn write_derived(path: &Path, content: &[u8]) -> io::Result<()> {
+    replace(path, content, |_| Ok(()))
+}
+
+fn replace(
+    path: &Path,
+    content: &[u8],
+    settle: impl FnOnce(&File) -> io::Result<()>,
+) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new()
         .prefix(BEING_WRITTEN)
         .tempfile_in(folder)?;
     file.write_all(content)?;
-    file.as_file().sync_data()?;
+    settle(file.as_file())?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;

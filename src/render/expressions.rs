@@ -10,9 +10,10 @@ mod evaluate;
 mod names;
 mod scan;
 
-use crate::article::{Article, FillIn, TextWithFillIns};
+use crate::article::{Article, Claim, FillIn, TextWithFillIns};
 use crate::diagnostic::Diagnostic;
-use crate::record::Record;
+use crate::quantity::{Number, Value};
+use crate::record::{ClaimRecord, Record};
 use crate::source::Span;
 use evaluate::Evaluator;
 use std::collections::BTreeMap;
@@ -79,6 +80,44 @@ pub fn fill(article: &Article, record: &Record) -> Result<Filled, Vec<Diagnostic
             .problems
             .sort_by_key(|problem| problem.place.as_ref().map(|place| place.span));
         Err(filler.problems)
+    }
+}
+
+/// What can be said of the expressions before anything is measured: names, filters, arguments and
+/// syntax. What the server's settings and extensions are waits for a server.
+pub fn check(article: &Article) -> Vec<Diagnostic> {
+    let stand_in = stand_in(article);
+    let mut filler = Filler {
+        article,
+        evaluator: Evaluator::new(article, &stand_in).checking_only(),
+        problems: Vec::new(),
+    };
+    filler.all();
+    filler
+        .problems
+        .sort_by_key(|problem| problem.place.as_ref().map(|place| place.span));
+    filler.problems
+}
+
+/// A record in which every claim has a value, for what does not depend on values.
+fn stand_in(article: &Article) -> Record {
+    let one = |claim: &Claim| ClaimRecord {
+        type_name: "numeric".to_owned(),
+        value: Value::Number(Number::Finite(1.into())),
+        unit: claim.unit.clone(),
+        reads: Vec::new(),
+    };
+    let params = article.front_matter.params.iter();
+    Record {
+        article: article.slug.clone(),
+        params: params
+            .map(|(name, value)| (name.clone(), value.to_string()))
+            .collect(),
+        claims: article
+            .claims()
+            .map(|claim| (claim.name.value.clone(), one(claim)))
+            .collect(),
+        ..Record::default()
     }
 }
 
@@ -177,7 +216,6 @@ impl Filler<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::quantity::Value;
     use crate::render::sample::Sample;
 
     fn evaluate(expression: &str) -> Result<FilledText, Vec<Problem>> {

@@ -43,6 +43,8 @@ pub struct Evaluator<'a> {
     context: tera::Context,
     /// Where the template leaves the expression's value, type and all.
     output: Arc<Mutex<Option<tera::Value>>>,
+    /// Otherwise names and syntax are checked, nothing else.
+    computes: bool,
 }
 
 /// Stands before the expression in the template that Tera is given.
@@ -66,11 +68,23 @@ impl<'a> Evaluator<'a> {
             tera: engine(article.front_matter.bytes, Arc::clone(&output)),
             context,
             output,
+            computes: true,
+        }
+    }
+
+    /// From now on expressions are read and not computed.
+    pub fn checking_only(self) -> Self {
+        Self {
+            computes: false,
+            ..self
         }
     }
 
     pub fn evaluate(&self, expression: &str) -> Result<FilledText, Vec<Problem>> {
         let tokens = scan::tokens(expression).map_err(|problem| vec![problem])?;
+        if !self.computes {
+            return self.check(expression, &tokens);
+        }
         let problems = names::check(&tokens, &self.roots);
         if !problems.is_empty() {
             return Err(problems);
@@ -80,6 +94,32 @@ impl<'a> Evaluator<'a> {
             None => self.by_tera(expression, &tokens),
         }
         .map_err(|problem| vec![problem])
+    }
+
+    /// Names, filters and syntax; the text is empty.
+    fn check(&self, expression: &str, tokens: &[Token]) -> Result<FilledText, Vec<Problem>> {
+        let empty = FilledText {
+            text: String::new(),
+            claim: None,
+        };
+        // Which settings differ from their defaults only a server knows.
+        if tokens
+            .iter()
+            .any(|token| ["settings", "extensions"].contains(&token.text))
+        {
+            return Ok(empty);
+        }
+        let problems = names::check(tokens, &self.roots);
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let (named, insertions) = name_arguments(expression, tokens);
+        let template = format!("{CAPTURE}{named}\n) }}}}");
+        let mut tera = engine(self.bytes, Arc::clone(&self.output));
+        match tera.add_raw_template("expression", &template) {
+            Ok(()) => Ok(empty),
+            Err(error) => Err(vec![tera_problem(&error, expression, &insertions)]),
+        }
     }
 
     /// `name`, `name | fixed(1)`. None: not of this shape.
