@@ -209,7 +209,7 @@ mod tests {
             ),
             ("server.settings[\"shared_buffers\"]", "512MB"),
             ("host.cores", "2"),
-            ("host.memory_bytes | bytes", "8 GB"),
+            ("host.memory_bytes | bytes", "8192 MB"),
             ("[rows, 2] | length", "2"),
             ("[n * 2 for n in [1, 2]] | join(sep=' ')", "2 4"),
             ("rows == 1000000", "true"),
