@@ -18,6 +18,9 @@ pub struct Record {
     /// Params after the profile, as text.
     pub params: IndexMap<String, String>,
     pub environment: Environment,
+    /// SQL of the article over measured tables, by what it is for; empty in records of before.
+    #[serde(default)]
+    pub queries: Fingerprint,
     /// In the order of the document.
     pub experiments: IndexMap<String, ExperimentRecord>,
     pub claims: IndexMap<String, ClaimRecord>,
