@@ -23,24 +23,12 @@ use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// What of an interrupted run can be kept: whole cells where cells do not see one another.
-pub fn reusable(experiment: &Experiment, kept: Option<&StoredExperiment>) -> StoredExperiment {
-    match kept {
-        Some(kept) if resumes_by_cell(experiment) => kept.clone(),
-        _ => StoredExperiment::default(),
-    }
-}
-
-fn resumes_by_cell(experiment: &Experiment) -> bool {
-    experiment.order == Order::Sequential && experiment.fresh != Fresh::Never
-}
-
 /// Measures every cell that `start` does not hold and hands each to the store.
 pub async fn run(
     server: &Server,
     request: &Request<'_>,
     start: &StoredExperiment,
-    writer: &mut ResultWriter,
+    mut writer: ResultWriter,
     progress: &dyn Progress,
 ) -> Result<(), Failure> {
     let control = tool_session(server).await?;
@@ -56,14 +44,14 @@ pub async fn run(
         .filter(|cell| start.samples.iter().all(|sample| sample.cell != *cell))
         .collect();
     let units = match request.experiment.order {
-        Order::Sequential => protocol.sequential(&cells, writer).await?,
-        Order::Interleave => protocol.interleaved(&cells, writer).await?,
+        Order::Sequential => protocol.sequential(&cells, &mut writer).await?,
+        Order::Interleave => protocol.interleaved(&cells, &mut writer).await?,
     };
     samples.extend(units);
     let late = doubts::outliers(&samples, |cell| {
         prefix(&cell_label(request.experiment, cell))
     });
-    writer.finished(&late).map_err(|error| store_failed(&error))
+    writer.finished(&late)
 }
 
 /// `indexes=8 fillfactor=90`, or nothing where there is no matrix.
@@ -84,10 +72,6 @@ fn prefix(label: &str) -> String {
     } else {
         format!("{label}, ")
     }
-}
-
-fn store_failed(error: &std::io::Error) -> Failure {
-    Failure::internal(format!("cannot store what was measured: {error}"))
 }
 
 struct Protocol<'a> {
@@ -143,7 +127,7 @@ impl Protocol<'_> {
                 samples.push(self.one_run(cell, run, &mut state).await?);
             }
             previous = self.end_cell(cell, state).await?;
-            self.store_unit(writer, cell, began, &samples)?;
+            self.store_cell(writer, cell, began.elapsed().as_secs_f64(), &samples)?;
             all.extend(samples);
         }
         if let Some(state) = previous {
@@ -160,7 +144,7 @@ impl Protocol<'_> {
     ) -> Result<Vec<Sample>, Failure> {
         let mut states: BTreeMap<usize, State> = BTreeMap::new();
         let mut samples: BTreeMap<usize, Vec<Sample>> = BTreeMap::new();
-        let mut began: BTreeMap<usize, f64> = BTreeMap::new();
+        let mut seconds: BTreeMap<usize, f64> = BTreeMap::new();
         loop {
             let mut measured = false;
             for &cell in cells {
@@ -171,14 +155,13 @@ impl Protocol<'_> {
                 measured = true;
                 let run = u32::try_from(done.len()).unwrap_or(u32::MAX) + 1;
                 let start = Instant::now();
-                let state = match states.remove(&cell) {
+                let mut state = match states.remove(&cell) {
                     Some(state) => self.renew(cell, run, state).await?,
                     None => self.begin_cell(cell, None).await?,
                 };
-                let mut state = state;
                 let sample = self.one_run(cell, run, &mut state).await?;
                 samples.entry(cell).or_default().push(sample);
-                *began.entry(cell).or_default() += start.elapsed().as_secs_f64();
+                *seconds.entry(cell).or_default() += start.elapsed().as_secs_f64();
                 states.insert(cell, state);
             }
             if !measured {
@@ -190,30 +173,23 @@ impl Protocol<'_> {
                 self.discard(state).await?;
             }
         }
-        for (cell, samples) in &samples {
-            let doubts = std::mem::take(&mut self.doubts);
-            let seconds = began.get(cell).copied().unwrap_or_default();
-            writer
-                .unit(*cell, seconds, samples, &doubts)
-                .map_err(|error| store_failed(&error))?;
-            let id = &self.request.experiment.id.value;
-            self.progress.unit_done(id, *cell, seconds);
+        for (&cell, samples) in &samples {
+            let seconds = seconds.get(&cell).copied().unwrap_or_default();
+            self.store_cell(writer, cell, seconds, samples)?;
         }
         Ok(samples.into_values().flatten().collect())
     }
 
-    fn store_unit(
+    /// Hands a cell with all its runs, and the doubts of late, to the store.
+    fn store_cell(
         &mut self,
         writer: &mut ResultWriter,
         cell: usize,
-        began: Instant,
+        seconds: f64,
         samples: &[Sample],
     ) -> Result<(), Failure> {
-        let seconds = began.elapsed().as_secs_f64();
         let doubts = std::mem::take(&mut self.doubts);
-        writer
-            .unit(cell, seconds, samples, &doubts)
-            .map_err(|error| store_failed(&error))?;
+        writer.unit(cell, seconds, samples, &doubts)?;
         let id = &self.request.experiment.id.value;
         self.progress.unit_done(id, cell, seconds);
         Ok(())
