@@ -8,10 +8,12 @@ mod interrupt;
 mod lint;
 mod list;
 mod new;
+mod output;
 mod progress;
 mod project;
 mod record;
 mod status;
+mod terminal;
 
 pub use accept::accept;
 pub use build::{BuildOptions, build};
@@ -23,3 +25,4 @@ pub use new::new;
 pub use progress::Verbosity;
 pub use project::Project;
 pub use status::status;
+pub use terminal::{look, tell_failure};

@@ -96,7 +96,7 @@ impl Project {
             return article.slug.clone();
         }
         let path = canonical(&article.directory).unwrap_or_else(|| article.directory.clone());
-        let hash = crate::plan::fingerprint::sha256_of(path.to_string_lossy().as_bytes());
+        let hash = crate::record::sha256_of(path.to_string_lossy().as_bytes());
         format!("{}-{}", article.slug, &hash[..8])
     }
 
