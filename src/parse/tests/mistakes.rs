@@ -273,6 +273,15 @@ fn mistakes_in_blocks_are_told() {
             ],
         ),
         (
+            e(
+                "--| matrix: {k: [1, 2]}\n--| derive: {a: :k + 1}\n--| settings: {work_mem: \":k\"}\n--| session: {work_mem: \":k\"}\nSELECT 1;",
+            ),
+            vec![
+                "8:17 `:k` has another value in each cell (a column is named without the colon)",
+                "9:26 `:k` has another value in each cell (the server has one value for all cells: use a param, or set it under `session:`)",
+            ],
+        ),
+        (
             e("SELECT 'x;"),
             vec!["7:8 unterminated string (close it with `'`)"],
         ),
