@@ -22,7 +22,7 @@ use crate::parse::sql::{Expanded, expand, expand_text, measured_tables};
 use crate::plan::Resolved;
 use crate::quantity::{Column, Table, Value, is_numeric_type};
 use crate::record::store::StoredExperiment;
-use crate::record::{ClaimRecord, Fingerprint, sha256_of, table, tables as named_tables};
+use crate::record::{ClaimRecord, Fingerprint, Record, sha256_of, table, tables as named_tables};
 use crate::source::Span;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -117,7 +117,7 @@ pub fn queries(article: &Article) -> Fingerprint {
     }
     for claim in article.claims() {
         put(
-            format!("claim `{}`", claim.name.value),
+            Record::claim_query(&claim.name.value),
             &claim.query.text.text,
         );
     }

@@ -32,6 +32,13 @@ pub struct Record {
     pub charts: IndexMap<String, Table>,
 }
 
+impl Record {
+    /// What a claim's query is called among [`Record::queries`].
+    pub fn claim_query(claim: &str) -> String {
+        format!("claim `{claim}`")
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Environment {
     pub server: ServerEnvironment,
