@@ -109,7 +109,7 @@ pub fn read_record(path: &Path) -> Result<Option<Record>, Failure> {
     };
     parse_record(&path.display().to_string(), &text)
         .map(Some)
-        .map_err(Failure::article)
+        .map_err(Failure::Record)
 }
 
 fn parse_record(name: &str, text: &str) -> Result<Record, Diagnostic> {
@@ -127,7 +127,7 @@ fn parse_record(name: &str, text: &str) -> Result<Record, Diagnostic> {
         let offset = (line_start + error.column().saturating_sub(1)).min(text.len());
         Diagnostic::error(format!("this record cannot be read: {error}"))
             .at(&source, offset..offset)
-            .hint("restore it from version control, or accept new measurements: `remeasure accept`")
+            .hint("restore it from version control, or remove it and accept new measurements")
     };
     let version: Version = serde_json::from_str(text).map_err(|error| at(&error))?;
     if version.format > RECORD_FORMAT {

@@ -65,7 +65,9 @@ fn an_interrupted_result_keeps_its_whole_cells_and_goes_on() {
     };
     let mut writer = store.writer("insert", &fingerprint, &start()).unwrap();
     let samples = [sample(0, 1), sample(0, 2)];
-    writer.unit(0, 1.5, &samples, &[doubt.clone()]).unwrap();
+    writer
+        .unit(0, 1.5, &samples, std::slice::from_ref(&doubt))
+        .unwrap();
     drop(writer);
     let path = files(&folder.path().join("post/insert")).remove(0);
     let mut torn = OpenOptions::new().append(true).open(&path).unwrap();
