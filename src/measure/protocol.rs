@@ -383,7 +383,7 @@ impl Protocol<'_> {
             let reading = probe
                 .after(&mut sessions, &window)
                 .await
-                .map_err(Failure::from)?;
+                .map_err(|error| self.reading_failure(cell, run, error))?;
             for (column, value) in reading.columns {
                 row.push(column, value, None)?;
             }
@@ -455,6 +455,26 @@ impl Protocol<'_> {
                 .note(self.place(cell, "measure")),
             )),
             (Err((_, error)), _) => Err(self.run_failure(cell, run, error)),
+        }
+    }
+
+    /// That an instrument cannot read is our bug, unless the log is gone that it would read.
+    fn reading_failure(&self, cell: usize, run: u32, error: SessionError) -> Failure {
+        const UNDEFINED_FILE: &str = "58P01";
+        match error {
+            SessionError::Sql(error) if error.sqlstate == UNDEFINED_FILE => Failure::article(
+                Diagnostic::error(format!(
+                    "the write-ahead log of this run is gone before it could be read: {}",
+                    error.message
+                ))
+                .at(&self.request.article.source, self.experiment().measure.span)
+                .note(format!("{}, run {run}", self.place(cell, "measure")))
+                .hint(
+                    "a checkpoint removed it: raise `max_wal_size` or `wal_keep_size` under \
+                     `postgres: {settings: …}`",
+                ),
+            ),
+            error => error.into(),
         }
     }
 
