@@ -8,6 +8,7 @@ use crate::exit_code::{Failure, Outcome, exit_code};
 use crate::plan::Force;
 use crate::report::{self, REPORTS, Report};
 use clap::{Args, Parser, Subcommand};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -132,7 +133,9 @@ pub fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
-    let result = run(&arguments);
+    // The server goes as the stack unwinds; the panic has told its place.
+    let result = catch_unwind(AssertUnwindSafe(|| run(&arguments)))
+        .unwrap_or_else(|_| Err(Failure::internal("this is a bug of remeasure")));
     if let Err(failure) = &result {
         command::tell_failure(failure);
     }

@@ -81,8 +81,12 @@ pub fn experiments_exist(
         .iter()
         .filter(|id| !known.contains(&id.as_str()))
         .map(|id| {
-            let hint = did_you_mean(id, known.iter().copied())
-                .unwrap_or_else(|| format!("there are {}", known.join(", ")));
+            let hint = if articles.iter().any(|article| article.slug == *id) {
+                format!("that is an article: name it before `{option}`")
+            } else {
+                did_you_mean(id, known.iter().copied())
+                    .unwrap_or_else(|| format!("there are {}", known.join(", ")))
+            };
             Diagnostic::error(format!("`{option} {id}`: there is no such experiment")).hint(hint)
         })
         .collect();

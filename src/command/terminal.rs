@@ -55,9 +55,9 @@ pub fn tell_failure(failure: &Failure) {
                 tell(&format!("{} problems", diagnostics.len()));
             }
         }
-        Failure::Engine(diagnostic) | Failure::Internal(diagnostic) => {
-            tell(&diagnostic.render(color));
-        }
+        Failure::Engine(diagnostic)
+        | Failure::Record(diagnostic)
+        | Failure::Internal(diagnostic) => tell(&diagnostic.render(color)),
         Failure::Interrupted { hint } => {
             let diagnostic = Diagnostic::error("interrupted").hint(hint.clone());
             tell(&diagnostic.render(color));
@@ -129,7 +129,7 @@ pub fn for_each<'a, A, T>(
             Ok(one) => done.push(one),
             Err(Failure::Article(mut found)) => problems.append(&mut found),
             Err(failure) => {
-                let last = !matches!(failure, Failure::Engine(_));
+                let last = !matches!(failure, Failure::Engine(_) | Failure::Record(_));
                 if let Some(earlier) = worst.replace(failure) {
                     tell_failure(&earlier);
                 }
@@ -194,6 +194,7 @@ mod tests {
     fn failure(name: &str) -> Failure {
         match name {
             "article" => Failure::article(Diagnostic::error("a mistake")),
+            "record" => Failure::Record(Diagnostic::error("damaged")),
             "engine" => Failure::Engine(Diagnostic::error("no engine")),
             "interrupted" => Failure::Interrupted {
                 hint: String::new(),
@@ -209,6 +210,7 @@ mod tests {
             (vec!["article", "", "article"], 1, 2),
             (vec!["article", "engine", ""], 1, 4),
             (vec!["engine", "article", ""], 1, 4),
+            (vec!["article", "record", ""], 1, 5),
             (vec!["", "interrupted", ""], 1, 130),
             (vec!["article", "", "internal", ""], 1, 1),
         ] {
