@@ -339,7 +339,7 @@ fn what_is_stored_decides_what_runs_and_the_reason_is_told() {
         Force::Everything,
         Force::Experiments(vec!["x".into(), "e".into()]),
     ] {
-        assert_eq!(told(&now, &force, &[whole.clone()]), "forced");
+        assert_eq!(told(&now, &force, std::slice::from_ref(&whole)), "forced");
     }
     let other = Force::Experiments(vec!["x".into()]);
     assert_eq!(told(&now, &other, &[whole]), "reuse 2026-11-30T10:00:00Z");

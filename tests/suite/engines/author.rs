@@ -84,7 +84,7 @@ async fn the_author_may_measure(server: &Server) {
 }
 
 async fn a_database_is_cloned_from_a_template(server: &Server) {
-    let mut session = author_in(&server, "fixture \"src\"").await;
+    let mut session = author_in(server, "fixture \"src\"").await;
     let fill = "CREATE TABLE src AS SELECT generate_series(1, 1000) AS id";
     session.execute(fill).await.unwrap();
     session.close().await;
