@@ -128,6 +128,13 @@ fn number_or_text(text: &str) -> Plain {
     }
 }
 
+/// A share such as `2%`, as 0.02.
+pub fn percent(text: &str) -> Option<BigDecimal> {
+    let number = decimal(text.strip_suffix('%')?.trim_end())?;
+    let hundredth = BigDecimal::from_str("0.01").ok()?;
+    Some((number * hundredth).normalized())
+}
+
 /// A decimal number, exactly; digits may be grouped by single underscores.
 pub fn decimal(text: &str) -> Option<BigDecimal> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
