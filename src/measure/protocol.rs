@@ -3,7 +3,7 @@
 
 use super::doubts::{self, Watch};
 use super::fixture::{self, author_session, create_database};
-use super::instrument::{Probe, Sessions, Window, instrument};
+use super::instrument::{INSTRUMENTS, Instrument, Probe, Sessions, Window};
 use super::sample::{RowBuilder, statements_table, typed};
 use super::script::{self, Ran, Rules, ScriptError};
 use super::settings::tool_session;
@@ -359,14 +359,7 @@ impl Protocol<'_> {
             state.subject = self.subject(&state.database, &state.variables).await?;
         }
         self.activity(cell, &format!("run {run}"));
-        let mut row = RowBuilder::default();
-        let mut probes: Vec<Box<dyn Probe>> = experiment
-            .instruments
-            .iter()
-            .filter_map(|choice| Some((instrument(&choice.value.name)?.probe)()))
-            .collect();
-        // The WAL position is read last before and first after: `wal` is first of the catalogue.
-        probes_in_catalogue_order(experiment, &mut probes);
+        let mut probes = probes(experiment);
         let watch = Watch::begin(&mut self.control, &mut state.observer).await;
         for probe in probes.iter_mut().rev() {
             let mut sessions = sessions(&mut self.control, state);
@@ -377,6 +370,7 @@ impl Protocol<'_> {
             statements: ran.statements.clone(),
             rows: ran.rows,
         };
+        let mut row = RowBuilder::default();
         let mut results = IndexMap::new();
         for probe in &mut probes {
             let mut sessions = sessions(&mut self.control, state);
@@ -389,20 +383,11 @@ impl Protocol<'_> {
             }
             results.extend(reading.results);
         }
-        let place = format!("{}run {run}", prefix(&cell_label(experiment, cell)));
-        let found = watch
-            .end(
-                &mut self.control,
-                &mut state.observer,
-                &window,
-                doubts::own_checkpoint(experiment),
-                &place,
-            )
-            .await;
-        self.doubts.extend(found);
+        self.watched(watch, &window, cell, run, state).await;
+        let rows = ran.rows.map(|rows| rows.to_string());
         row.push(
             Column::new("rows", "numeric"),
-            Value::from_postgres(ran.rows.map(|rows| rows.to_string()).as_deref(), "numeric"),
+            Value::from_postgres(rows.as_deref(), "numeric"),
             None,
         )?;
         results.insert("statements".to_owned(), statements_table(&ran));
@@ -418,6 +403,23 @@ impl Protocol<'_> {
             row: row.table(),
             results,
         })
+    }
+
+    /// Keeps the doubts about the window that just ended.
+    async fn watched(
+        &mut self,
+        watch: Watch,
+        window: &Window,
+        cell: usize,
+        run: u32,
+        state: &mut State,
+    ) {
+        let experiment = self.request.experiment;
+        let place = format!("{}run {run}", prefix(&cell_label(experiment, cell)));
+        let own_checkpoint = doubts::own_checkpoint(experiment);
+        let (control, observer) = (&mut self.control, &mut state.observer);
+        let found = watch.end(control, observer, window, own_checkpoint, &place);
+        self.doubts.extend(found.await);
     }
 
     /// `measure` itself. An expected error ends it as a success does; its absence is a failure.
@@ -614,20 +616,18 @@ fn sessions<'s>(control: &'s mut Session, state: &'s mut State) -> Sessions<'s> 
     }
 }
 
-fn probes_in_catalogue_order(experiment: &Experiment, probes: &mut Vec<Box<dyn Probe>>) {
-    let place = |name: &str| {
-        super::instrument::INSTRUMENTS
-            .iter()
-            .position(|instrument| instrument.name == name)
+/// One of each instrument the experiment reads, in the order of the catalogue: `wal` is its first,
+/// so that its position is read first after a window, and last before it.
+fn probes(experiment: &Experiment) -> Vec<Box<dyn Probe>> {
+    let chosen = |instrument: &&Instrument| {
+        let mut choices = experiment.instruments.iter();
+        choices.any(|choice| choice.value.name == instrument.name)
     };
-    let mut ordered: Vec<(Option<usize>, Box<dyn Probe>)> = experiment
-        .instruments
+    INSTRUMENTS
         .iter()
-        .map(|choice| place(&choice.value.name))
-        .zip(probes.drain(..))
-        .collect();
-    ordered.sort_by_key(|(place, _)| *place);
-    probes.extend(ordered.into_iter().map(|(_, probe)| probe));
+        .filter(chosen)
+        .map(|instrument| (instrument.probe)())
+        .collect()
 }
 
 async fn script_rollback(session: &mut Session) -> Result<(), Failure> {
