@@ -144,20 +144,10 @@ pub async fn analyse(
     resolved: &Resolved,
     measurements: &Measurements<'_>,
 ) -> Result<Analysis, Failure> {
-    server
-        .drop_database(DATABASE)
-        .await
-        .map_err(Failure::from)?;
-    server
-        .create_database(DATABASE, None)
-        .await
-        .map_err(Failure::from)?;
-    let session = server
-        .connect(DATABASE, Role::Author)
-        .await
-        .map_err(Failure::from)?;
+    server.drop_database(DATABASE).await?;
+    server.create_database(DATABASE, None).await?;
     let mut analyst = Analyst {
-        session,
+        session: server.connect(DATABASE, Role::Author).await?,
         article,
         resolved,
         problems: Vec::new(),
@@ -169,35 +159,18 @@ pub async fn analyse(
     let mut analysis = Analysis::default();
     for (experiment, stored) in measurements {
         let analysed = analyst.experiment(experiment, stored).await?;
-        analysis
-            .experiments
-            .insert(experiment.id.value.clone(), analysed);
+        let id = experiment.id.value.clone();
+        analysis.experiments.insert(id, analysed);
     }
+    // A query over a column that could not be derived would only say so again.
     if analyst.problems.is_empty() {
-        for claim in article.claims() {
-            if let Some(record) = analyst.claim(claim).await? {
-                analysis.claims.insert(claim.name.value.clone(), record);
-            }
-        }
-        for block in article.tables() {
-            if let Some(table) = analyst.rows(&block.query).await? {
-                analysis.tables.insert(block.id.value.clone(), table);
-            }
-        }
-        for block in article.charts() {
-            if let Some(table) = analyst.rows(&block.query).await? {
-                analysis.charts.insert(block.id.value.clone(), table);
-            }
-        }
+        analyst.evaluate(&mut analysis).await?;
     }
     let Analyst {
         problems, session, ..
     } = analyst;
-    drop(session);
-    server
-        .drop_database(DATABASE)
-        .await
-        .map_err(Failure::from)?;
+    session.close().await;
+    server.drop_database(DATABASE).await?;
     if problems.is_empty() {
         Ok(analysis)
     } else {
@@ -213,10 +186,31 @@ struct Analyst<'a> {
 }
 
 impl Analyst<'_> {
+    /// Claims, tables and charts, over the measured tables that stand.
+    async fn evaluate(&mut self, analysis: &mut Analysis) -> Result<(), Failure> {
+        let article = self.article;
+        for claim in article.claims() {
+            if let Some(record) = self.claim(claim).await? {
+                analysis.claims.insert(claim.name.value.clone(), record);
+            }
+        }
+        for block in article.tables() {
+            if let Some(table) = self.rows(&block.query).await? {
+                analysis.tables.insert(block.id.value.clone(), table);
+            }
+        }
+        for block in article.charts() {
+            if let Some(table) = self.rows(&block.query).await? {
+                analysis.charts.insert(block.id.value.clone(), table);
+            }
+        }
+        Ok(())
+    }
+
     /// Statements of the tool's own.
     async fn own(&mut self, statements: &[&str]) -> Result<(), Failure> {
         for sql in statements {
-            self.session.execute(sql).await.map_err(Failure::from)?;
+            self.session.execute(sql).await?;
         }
         Ok(())
     }
@@ -241,7 +235,7 @@ impl Analyst<'_> {
             laid_out.measured
         } else {
             let sql = format!("SELECT * FROM measured.{}", quote_identifier(id));
-            self.query(&sql).await.map_err(Failure::from)?
+            self.query(&sql).await?
         };
         Ok(AnalysedExperiment {
             derived,
@@ -305,7 +299,7 @@ impl Analyst<'_> {
                     quote_literal(name)
                 );
                 let answer = self.session.execute(&sql).await;
-                let answer = answer.map_err(Failure::from)?;
+                let answer = answer?;
                 answer.rows.first().and_then(|row| row[0].as_deref()) == Some("t")
             };
             let held = if known { name.clone() } else { "text".into() };
