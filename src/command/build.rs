@@ -5,8 +5,9 @@
 //! 3. record → judge → chart → render → report: pure, from the record
 
 use super::interrupt;
+use super::options::BuildOptions;
 use super::output::{self, Written};
-use super::progress::{Bar, Durations, Verbosity};
+use super::progress::{Bar, Durations};
 use super::project::Project;
 use super::record::{Context, StoredAnalysis, measurements};
 use super::terminal::{self, for_each, say, worst};
@@ -15,7 +16,7 @@ use crate::article::Article;
 use crate::chart::{self, Chart};
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::engine::pins::Pins;
-use crate::engine::{self, EngineChoice, Server, StartRequest};
+use crate::engine::{self, Server, StartRequest};
 use crate::exit_code::{Failure, Outcome};
 use crate::judge::{self, Verdict};
 use crate::measure::{self, Fixtures, Request};
@@ -24,26 +25,10 @@ use crate::quantity::Table;
 use crate::record::Record;
 use crate::record::store::StoreLock;
 use crate::render::{self, Filled, Page};
-use crate::report::{self, Judged, Look, Report};
+use crate::report::{self, Judged};
 use indexmap::IndexMap;
-use std::path::PathBuf;
 use std::pin::{Pin, pin};
 use std::time::Duration;
-
-#[derive(Clone)]
-pub struct BuildOptions {
-    /// None: `full`.
-    pub profile: Option<String>,
-    pub engine: EngineChoice,
-    pub force: Force,
-    /// Fetch nothing.
-    pub offline: bool,
-    pub verbosity: Verbosity,
-    /// Of the table on standard output.
-    pub look: Look,
-    /// Further reports, each with the file it goes to (`-`: standard output).
-    pub reports: Vec<(&'static Report, PathBuf)>,
-}
 
 /// Builds the named articles, or all.
 pub fn build(
@@ -61,7 +46,8 @@ pub fn build(
         runtime.block_on(build_one(project, &pins, article, options))
     });
     output::write_index(project)?;
-    terminal::write_reports(&built, options)?;
+    let judged: Vec<Judged<'_>> = built.iter().map(Built::judged).collect();
+    terminal::write_reports(&judged, options)?;
     all_done?;
     Ok(worst(built.iter().map(Built::outcome)))
 }
@@ -172,7 +158,7 @@ async fn build_one<'a>(
         record,
         verdicts,
     };
-    terminal::tell_verdicts(&built, Some(&folder.join("index.html")), options)?;
+    terminal::tell_verdicts(&built.judged(), Some(&folder.join("index.html")), options)?;
     Ok(built)
 }
 

@@ -1,7 +1,8 @@
 //! `check`: judges quotes and claims, writing nothing. Afresh it measures first, and judges beside
 //! the accepted record; `--recorded` asks that record alone and needs no Postgres.
 
-use super::build::{BuildOptions, Built, experiments_exist, measured_record, runtime};
+use super::build::{Built, experiments_exist, measured_record, runtime};
+use super::options::BuildOptions;
 use super::project::Project;
 use super::record::{Context, record_path};
 use super::terminal::{self, for_each, worst};
@@ -14,6 +15,7 @@ use crate::judge;
 use crate::plan::{self, FULL, Force, Reason, fingerprint};
 use crate::record::store::read_record;
 use crate::record::{Fingerprint, Record};
+use crate::report::Judged;
 
 #[derive(Clone)]
 pub struct CheckOptions {
@@ -41,7 +43,8 @@ pub fn check(
     });
     let (built, outcomes): (Vec<_>, Vec<_>) = checked.into_iter().unzip();
     let built: Vec<Built<'_>> = built.into_iter().flatten().collect();
-    terminal::write_reports(&built, &options.build)?;
+    let all: Vec<Judged<'_>> = built.iter().map(Built::judged).collect();
+    terminal::write_reports(&all, &options.build)?;
     all_done?;
     Ok(worst(outcomes))
 }
@@ -189,6 +192,6 @@ fn judged<'a>(
         record,
         verdicts,
     };
-    terminal::tell_verdicts(&built, None, &options.build)?;
+    terminal::tell_verdicts(&built.judged(), None, &options.build)?;
     Ok(built)
 }

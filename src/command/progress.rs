@@ -1,6 +1,7 @@
 //! What the person at the terminal sees while experiments run: a bar with what runs now and how
 //! long it will still take; plain lines where there is no terminal.
 
+use super::options::Verbosity;
 use super::terminal::tell;
 use crate::measure::Progress;
 use crate::record::store::StoredExperiment;
@@ -9,13 +10,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
-
-/// Who is told, and how much.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verbosity {
-    Quiet,
-    Normal,
-}
 
 /// Seconds that each cell of each experiment took before, on any inputs.
 #[derive(Clone, Debug, Default)]

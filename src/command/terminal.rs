@@ -1,8 +1,7 @@
 //! What commands print: results on standard output, everything else on standard error. A reader
 //! that has gone away (`remeasure list functions | head`) is no error and no panic.
 
-use super::build::{BuildOptions, Built};
-use super::progress::Verbosity;
+use super::options::{BuildOptions, Verbosity};
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::{Failure, Outcome};
 use crate::judge;
@@ -68,7 +67,7 @@ pub fn tell_failure(failure: &Failure) {
 /// The table of claims and the page's place on standard output, each figure that does not hold at
 /// its place in the article.
 pub fn tell_verdicts(
-    built: &Built<'_>,
+    judged: &Judged<'_>,
     page: Option<&Path>,
     options: &BuildOptions,
 ) -> Result<(), Failure> {
@@ -76,35 +75,31 @@ pub fn tell_verdicts(
     let taken = options.reports.iter().any(|(_, path)| is_output(path));
     if options.verbosity == Verbosity::Normal && !taken {
         let table = report::report("terminal").expect("the catalogue has the terminal");
-        print(&format!(
-            "{}\n",
-            (table.write)(&[built.judged()], options.look)
-        ))?;
+        print(&format!("{}\n", (table.write)(&[*judged], options.look)))?;
         if let Some(page) = page {
             print(&format!("{}\n", page.display()))?;
         }
     }
-    let found = built
+    let found = judged
         .verdicts
         .iter()
-        .filter_map(|verdict| judge::explain(built.article, verdict));
+        .filter_map(|verdict| judge::explain(judged.article, verdict));
     tell_diagnostics(&found.collect::<Vec<_>>());
     Ok(())
 }
 
 /// The reports that were asked for, over all articles.
-pub fn write_reports(built: &[Built<'_>], options: &BuildOptions) -> Result<(), Failure> {
-    let all: Vec<Judged<'_>> = built.iter().map(Built::judged).collect();
+pub fn write_reports(all: &[Judged<'_>], options: &BuildOptions) -> Result<(), Failure> {
     for (report, path) in &options.reports {
         if is_output(path) {
-            print(&(report.write)(&all, options.look))?;
+            print(&(report.write)(all, options.look))?;
             continue;
         }
         let look = Look {
             color: Color::Plain,
             ..options.look
         };
-        write_atomically(path, (report.write)(&all, look).as_bytes())
+        write_atomically(path, (report.write)(all, look).as_bytes())
             .map_err(|error| Failure::io("write", path, &error))?;
     }
     Ok(())
