@@ -364,7 +364,21 @@ impl Problems<'_> {
                 "a name is made of lower-case letters, digits and `_`, and begins with a letter",
             );
         }
-        valid
+        valid && self.fits_postgres(&name.value, name.span)
+    }
+
+    /// Postgres cuts longer names off, and two of them may then be one.
+    pub fn fits_postgres(&self, name: &str, span: Span) -> bool {
+        const NAMEDATALEN: usize = 64;
+        let fits = name.len() < NAMEDATALEN;
+        if !fits {
+            self.error(
+                span,
+                format!("`{name}` is too long: a name in Postgres has 63 bytes at most"),
+                "give it a shorter name",
+            );
+        }
+        fits
     }
 
     /// A date as `YYYY-MM-DD`.

@@ -153,6 +153,9 @@ impl<'a> Names<'a> {
             .get(id.value.as_str())
             .is_some_and(|(_, first)| *first != id.span);
         for (table, span) in tables {
+            if !self.problems.fits_postgres(&table, span) {
+                break;
+            }
             if !self.tables.insert(table.clone()) && !twin {
                 self.problems.error(
                     span,
@@ -199,6 +202,8 @@ impl<'a> Names<'a> {
         for block in blocks {
             let named = match &block.kind {
                 BlockKind::Fixture(fixture) => {
+                    let database = format!("fixture_{}", fixture.id.value);
+                    self.problems.fits_postgres(&database, fixture.id.span);
                     if let Some(parent) = &fixture.from {
                         from.insert(&fixture.id.value, parent);
                     }

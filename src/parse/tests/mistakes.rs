@@ -282,6 +282,22 @@ fn mistakes_in_blocks_are_told() {
             ],
         ),
         (
+            format!(
+                "{}{}{}",
+                fenced(&format!("fixture {}", "f".repeat(56)), "SELECT 1;"),
+                fenced(&format!("experiment {}", "e".repeat(53)), "SELECT 1;"),
+                fenced(
+                    &format!("experiment {}", "e".repeat(52)),
+                    &format!("--| matrix: {{{}: [1]}}\nSELECT 1;", "k".repeat(64))
+                ),
+            ),
+            vec![
+                "6:16 `fixture_ffffffffffffffffffffffffffffffffffffffffffffffffffffffff` is too long: a name in Postgres has 63 bytes at most (give it a shorter name)",
+                "9:19 `eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee_statements` is too long: a name in Postgres has 63 bytes at most (give it a shorter name)",
+                "13:14 `kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk` is too long: a name in Postgres has 63 bytes at most (give it a shorter name)",
+            ],
+        ),
+        (
             e("SELECT 'x;"),
             vec!["7:8 unterminated string (close it with `'`)"],
         ),
