@@ -520,3 +520,6 @@ pub(crate) fn scalar_type(scalar: &Scalar) -> &'static str {
         Scalar::Text(_) => "text",
     }
 }
+
+#[cfg(test)]
+mod tests;
