@@ -114,3 +114,6 @@ pub async fn prepare(server: &Server, article: &Article) -> Result<(), Failure> 
         Err(Failure::Article(problems))
     }
 }
+
+#[cfg(test)]
+mod tests;
