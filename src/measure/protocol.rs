@@ -4,7 +4,7 @@
 use super::doubts::{self, Watch};
 use super::fixture::{self, author_session, create_database};
 use super::instrument::{INSTRUMENTS, Instrument, Probe, Sessions, Window};
-use super::sample::{RowBuilder, statements_table, typed};
+use super::sample::{RowBuilder, statements_table, typed, unfit};
 use super::script::{self, Ran, Rules, ScriptError};
 use super::settings::tool_session;
 use super::{Progress, Request};
@@ -370,7 +370,7 @@ impl Protocol<'_> {
             statements: ran.statements.clone(),
             rows: ran.rows,
         };
-        let mut row = RowBuilder::default();
+        let mut row = RowBuilder::new(self.request);
         let mut results = IndexMap::new();
         for probe in &mut probes {
             let mut sessions = sessions(&mut self.control, state);
@@ -379,16 +379,15 @@ impl Protocol<'_> {
                 .await
                 .map_err(|error| self.reading_failure(cell, run, error))?;
             for (column, value) in reading.columns {
-                row.push(column, value, None)?;
+                row.push_own(column, value)?;
             }
             results.extend(reading.results);
         }
         self.watched(watch, &window, cell, run, state).await;
         let rows = ran.rows.map(|rows| rows.to_string());
-        row.push(
+        row.push_own(
             Column::new("rows", "numeric"),
             Value::from_postgres(rows.as_deref(), "numeric"),
-            None,
         )?;
         results.insert("statements".to_owned(), statements_table(&ran));
         self.collect(cell, run, state, &mut row, &mut results)
@@ -508,7 +507,7 @@ impl Protocol<'_> {
         cell: usize,
         run: u32,
         state: &mut State,
-        row: &mut RowBuilder,
+        row: &mut RowBuilder<'_>,
         results: &mut IndexMap<String, Table>,
     ) -> Result<(), Failure> {
         let experiment = self.request.experiment;
@@ -520,10 +519,14 @@ impl Protocol<'_> {
             };
             let table = typed(session, &sql, &result).await;
             if let Some(name) = &collect.name {
+                if let Some(problem) = unfit(&table, &result) {
+                    let source = &self.request.article.source;
+                    let diagnostic = Diagnostic::error(problem).at(source, collect.phase.span);
+                    return Err(Failure::article(diagnostic));
+                }
                 results.insert(name.value.clone(), table);
                 continue;
             }
-            let place = Some((self.request, collect.phase.span));
             let [only] = table.rows.as_slice() else {
                 return Err(Failure::article(
                     Diagnostic::error(format!(
@@ -535,7 +538,7 @@ impl Protocol<'_> {
                 ));
             };
             for (column, value) in table.columns.iter().zip(only) {
-                row.push(column.clone(), value.clone(), place)?;
+                row.push_queried(column.clone(), value.clone(), collect.phase.span)?;
             }
         }
         Ok(())
@@ -569,7 +572,7 @@ impl Protocol<'_> {
         &self,
         ran: &Ran,
         state: &mut State,
-        row: &mut RowBuilder,
+        row: &mut RowBuilder<'_>,
     ) -> Result<(), Failure> {
         let Some((sql, result)) = &ran.last else {
             return Ok(());
@@ -578,9 +581,9 @@ impl Protocol<'_> {
             return Ok(());
         }
         let table = typed(&mut state.subject, sql, result).await;
-        let place = Some((self.request, self.experiment().measure.span));
+        let span = self.experiment().measure.span;
         for (column, value) in table.columns.into_iter().zip(&table.rows[0]) {
-            row.push(column, value.clone(), place)?;
+            row.push_queried(column, value.clone(), span)?;
         }
         Ok(())
     }

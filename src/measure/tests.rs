@@ -189,4 +189,25 @@ async fn too_short_a_time_is_doubted_and_a_named_column_comes_once() {
         assert!(problems[0].message.contains(&format!("`{column}`")));
         assert!(problems[0].place.is_some());
     }
+    for (experiment, told) in [
+        (
+            EXPERIMENT
+                .replace("{k: [1, 2, 3]}", "{elapsed_ms: [1]}")
+                .replace(":k", ":elapsed_ms"),
+            "the column `elapsed_ms` is there already: an instrument, the matrix or another query has it",
+        ),
+        (
+            format!("{EXPERIMENT}\n--| collect: {{as: more}}\nSELECT pg_catalog.twice();"),
+            "this result has two columns `a`",
+        ),
+    ] {
+        let twice = "{match: \"SELECT pg_catalog.twice()\", columns: [a, a], rows: [[1, 2]]}";
+        let answers = ANSWERS.replace("answers:\n", &format!("answers:\n  - {twice}\n"));
+        let failed = measured(&experiment_text(&experiment), &answers, None, folder.path()).await;
+        let Err(Failure::Article(problems)) = failed else {
+            panic!("{failed:?}")
+        };
+        assert_eq!(problems[0].message, told);
+        assert!(problems[0].place.is_some());
+    }
 }

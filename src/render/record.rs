@@ -2,12 +2,10 @@
 
 use super::{Filled, OutputFile, Page};
 use crate::diagnostic::Diagnostic;
+use crate::record::store::record_json;
 
 pub fn render(page: &Page, _filled: &Filled) -> Result<Vec<OutputFile>, Diagnostic> {
-    let mut json = serde_json::to_vec_pretty(page.record).map_err(|error| {
-        Diagnostic::error(format!("the record cannot be written as JSON: {error}"))
-    })?;
-    json.push(b'\n');
+    let json = record_json(page.record);
     Ok(vec![OutputFile::new("record.json", json)])
 }
 
