@@ -298,14 +298,6 @@ pub struct Cells {
     pub span: Option<Span>,
 }
 
-impl Experiment {
-    /// Whether one cell's result can be kept without the others': each begins from a state of its
-    /// own, and all its runs are measured together.
-    pub fn cells_stand_alone(&self) -> bool {
-        self.order == Order::Sequential && self.fresh != Fresh::Never
-    }
-}
-
 impl Cells {
     /// No matrix: one cell without columns.
     pub fn single() -> Self {

@@ -6,9 +6,9 @@ use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::engine::EngineChoice;
 use crate::exit_code::{Failure, Outcome, exit_code};
 use crate::plan::Force;
-use crate::report::{Color, Look, REPORTS, Report};
+use crate::report::{self, REPORTS, Report};
 use clap::{Args, Parser, Subcommand};
-use std::io::IsTerminal;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -133,9 +133,11 @@ pub fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
-    let result = run(&arguments);
+    // The server goes as the stack unwinds; the panic has told its place.
+    let result = catch_unwind(AssertUnwindSafe(|| run(&arguments)))
+        .unwrap_or_else(|_| Err(Failure::internal("this is a bug of remeasure")));
     if let Err(failure) = &result {
-        print_failure(failure);
+        command::tell_failure(failure);
     }
     exit_code(&result)
 }
@@ -181,7 +183,7 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             &engine(place)?,
             std::env::var("CI").is_ok_and(|value| value == "true"),
         ),
-        Command::Lint { articles } => command::lint(&project, &articles.articles, error_color()),
+        Command::Lint { articles } => command::lint(&project, &articles.articles),
         Command::New { slug } => command::new(&project, slug),
         Command::List { catalogue } => command::list(&project, *catalogue),
         Command::Doctor => command::doctor(&project),
@@ -212,14 +214,7 @@ fn build_options(arguments: &Arguments, measuring: &Measuring) -> Result<BuildOp
         } else {
             Verbosity::Normal
         },
-        look: Look {
-            color: if std::io::stdout().is_terminal() && no_color_unset() {
-                Color::Ansi
-            } else {
-                Color::Plain
-            },
-            width: terminal_width(),
-        },
+        look: command::look(),
         reports,
     })
 }
@@ -232,51 +227,15 @@ fn report(text: &str) -> Result<(&'static Report, PathBuf), Failure> {
                 .hint("write it as KIND=FILE, such as `json=report.json`"),
         ));
     };
-    let report = REPORTS.iter().find(|report| report.name == kind);
-    report.map(|report| (report, path.into())).ok_or_else(|| {
-        Failure::article(
-            Diagnostic::error(format!("there is no report `{kind}`")).hint(
-                did_you_mean(kind, names()).unwrap_or_else(|| {
-                    format!("there are {}", names().collect::<Vec<_>>().join(", "))
-                }),
-            ),
-        )
-    })
-}
-
-fn print_failure(failure: &Failure) {
-    let color = error_color();
-    match failure {
-        Failure::Article(diagnostics) => {
-            for diagnostic in diagnostics {
-                eprintln!("{}\n", diagnostic.render(color));
-            }
-            if let [_, _, ..] = diagnostics.as_slice() {
-                eprintln!("{} problems", diagnostics.len());
-            }
-        }
-        Failure::Engine(diagnostic) => eprintln!("{}", diagnostic.render(color)),
-        Failure::Internal(diagnostic) => eprintln!("{}", diagnostic.render(color)),
-        Failure::Interrupted { hint } => {
-            let diagnostic = Diagnostic::error("interrupted").hint(hint.clone());
-            eprintln!("{}", diagnostic.render(color));
-        }
-    }
-}
-
-fn no_color_unset() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-}
-
-fn error_color() -> bool {
-    std::io::stderr().is_terminal() && no_color_unset()
-}
-
-/// Columns of the terminal on standard output; a page's width where there is none.
-fn terminal_width() -> usize {
-    const PAGE: usize = 120;
-    match console::Term::stdout().size_checked() {
-        Some((_, columns)) => usize::from(columns),
-        None => PAGE,
-    }
+    report::report(kind)
+        .map(|report| (report, path.into()))
+        .ok_or_else(|| {
+            Failure::article(
+                Diagnostic::error(format!("there is no report `{kind}`")).hint(
+                    did_you_mean(kind, names()).unwrap_or_else(|| {
+                        format!("there are {}", names().collect::<Vec<_>>().join(", "))
+                    }),
+                ),
+            )
+        })
 }

@@ -11,7 +11,7 @@ pub enum Outcome {
     Holds,
     /// Everything planned was done, and a claim or a quote does not hold.
     DoesNotHold,
-    /// The record is missing, stale or of a newer format.
+    /// The accepted record is missing, or not of the article as it is now.
     RecordStale,
 }
 
@@ -22,6 +22,8 @@ pub enum Failure {
     Article(Vec<Diagnostic>),
     /// No Postgres of the pinned version could be had or kept running.
     Engine(Diagnostic),
+    /// The accepted record cannot be read: damaged, or of a newer format.
+    Record(Diagnostic),
     /// Asked to stop; what is measured is kept.
     Interrupted { hint: String },
     /// Our bug, or the machine's: a file that cannot be written, a protocol that broke.
@@ -70,7 +72,7 @@ pub fn number(result: &Result<Outcome, Failure>) -> u8 {
         Err(Failure::Article(_)) => 2,
         Ok(Outcome::DoesNotHold) => 3,
         Err(Failure::Engine(_)) => 4,
-        Ok(Outcome::RecordStale) => 5,
+        Ok(Outcome::RecordStale) | Err(Failure::Record(_)) => 5,
         // 128 + SIGINT, as shells report it.
         Err(Failure::Interrupted { .. }) => 130,
     }

@@ -22,11 +22,10 @@ use crate::parse::sql::{Expanded, expand, expand_text, measured_tables};
 use crate::plan::Resolved;
 use crate::quantity::{Column, Table, Value, is_numeric_type};
 use crate::record::store::StoredExperiment;
-use crate::record::{ClaimRecord, table, tables as named_tables};
+use crate::record::{ClaimRecord, Fingerprint, Record, sha256_of, table, tables as named_tables};
 use crate::source::Span;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -59,44 +58,82 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// More rows than a page or a chart can show.
 const ROWS: usize = 10_000;
 const DATABASE: &str = "analysis";
+/// No experiment can have this name.
+const DERIVING: &str = "measured.\"derived table\"";
 
-/// The hex sha256 of all that [`analyse`] reads.
+/// The hex sha256 of all that [`analyse`] reads, and of what a running server tells beside it: the
+/// queries, the samples with the cells they are of, the settings, the extensions.
 pub fn key(article: &Article, resolved: &Resolved, measurements: &Measurements<'_>) -> String {
-    let mut hash = Sha256::new();
-    let mut put = |text: &str| {
-        hash.update((text.len() as u64).to_le_bytes());
-        hash.update(text);
-    };
-    put("analysis 1");
-    put(&article.front_matter.postgres.version.value);
-    put(&resolved.profile);
+    let mut inputs: Vec<(&str, &str, String)> = Vec::new();
+    let mut put = |kind, name, value| inputs.push((kind, name, value));
+    let front = &article.front_matter;
+    put("analysis", "2", functions::SQL.join("\n"));
+    put("server", &front.postgres.version.value, String::new());
+    for (name, value) in &front.postgres.settings {
+        put("server setting", name, value.clone());
+    }
+    for extension in &front.postgres.extensions {
+        put("extension", &extension.value, String::new());
+    }
+    put("seed", "", front.seed.to_plain_string());
+    put("profile", &resolved.profile, String::new());
     for (name, value) in &resolved.params {
-        put(name);
-        put(&value.to_string());
+        put("param", name, value.to_string());
     }
     for (experiment, stored) in measurements {
-        put(&experiment.id.value);
-        put(&serde_json::to_string(&stored.samples).expect("samples serialise"));
-        for (name, expression) in &experiment.derive {
-            put(name);
-            put(&expression.value);
+        let id = &experiment.id.value;
+        let cells = &experiment.cells;
+        put("cells", id, format!("{:?} {:?}", cells.columns, cells.rows));
+        let samples = serde_json::to_string(&stored.samples).expect("samples serialise");
+        put("samples", id, samples);
+    }
+    let queries = queries(article);
+    for (name, sql) in &queries.fields {
+        put("query", name, sql.clone());
+    }
+    for claim in article.claims() {
+        let profile = claim.profile.as_ref().map(|profile| &profile.value);
+        put(
+            "profile of claim",
+            &claim.name.value,
+            format!("{profile:?}"),
+        );
+    }
+    sha256_of(&serde_json::to_vec(&inputs).expect("strings serialise"))
+}
+
+/// All SQL of the article over its measured tables, by what it is for.
+pub fn queries(article: &Article) -> Fingerprint {
+    let mut fields = BTreeMap::new();
+    let mut put = |name: String, sql: &str| {
+        fields.insert(name, sql.trim().replace("\r\n", "\n"));
+    };
+    for experiment in article.experiments() {
+        // In their order: each may use those before it.
+        for (number, (name, sql)) in (1..).zip(&experiment.derive) {
+            let id = &experiment.id.value;
+            put(format!("derive {number} of `{id}`, `{name}`"), &sql.value);
         }
     }
     for claim in article.claims() {
-        put(&claim.name.value);
-        put(claim.profile.as_ref().map_or("", |profile| &profile.value));
-        put(claim.unit.as_deref().unwrap_or(""));
-        put(&claim.query.text.text);
+        put(
+            Record::claim_query(&claim.name.value),
+            &claim.query.text.text,
+        );
     }
-    for (id, query) in article
-        .tables()
-        .map(|block| (&block.id, &block.query))
-        .chain(article.charts().map(|block| (&block.id, &block.query)))
-    {
-        put(&id.value);
-        put(&query.text.text);
+    for table in article.tables() {
+        put(
+            format!("table `{}`", table.id.value),
+            &table.query.text.text,
+        );
     }
-    crate::plan::fingerprint::hex(&hash.finalize())
+    for chart in article.charts() {
+        put(
+            format!("chart `{}`", chart.id.value),
+            &chart.query.text.text,
+        );
+    }
+    Fingerprint { fields }
 }
 
 /// Lays the measurements out on the server and evaluates every query of the article over them.
@@ -107,57 +144,33 @@ pub async fn analyse(
     resolved: &Resolved,
     measurements: &Measurements<'_>,
 ) -> Result<Analysis, Failure> {
-    server
-        .drop_database(DATABASE)
-        .await
-        .map_err(Failure::from)?;
-    server
-        .create_database(DATABASE, None)
-        .await
-        .map_err(Failure::from)?;
-    let session = server
-        .connect(DATABASE, Role::Author)
-        .await
-        .map_err(Failure::from)?;
+    server.drop_database(DATABASE).await?;
+    server.create_database(DATABASE, None).await?;
     let mut analyst = Analyst {
-        session,
+        session: server.connect(DATABASE, Role::Author).await?,
         article,
         resolved,
         problems: Vec::new(),
     };
     analyst.own(functions::SQL).await?;
+    let seed = article.front_matter.seed.to_plain_string();
+    let seed = format!("SELECT pg_catalog.setseed({seed})");
+    analyst.own(&[&seed]).await?;
     let mut analysis = Analysis::default();
     for (experiment, stored) in measurements {
         let analysed = analyst.experiment(experiment, stored).await?;
-        analysis
-            .experiments
-            .insert(experiment.id.value.clone(), analysed);
+        let id = experiment.id.value.clone();
+        analysis.experiments.insert(id, analysed);
     }
+    // A query over a column that could not be derived would only say so again.
     if analyst.problems.is_empty() {
-        for claim in article.claims() {
-            if let Some(record) = analyst.claim(claim).await? {
-                analysis.claims.insert(claim.name.value.clone(), record);
-            }
-        }
-        for block in article.tables() {
-            if let Some(table) = analyst.rows(&block.query).await? {
-                analysis.tables.insert(block.id.value.clone(), table);
-            }
-        }
-        for block in article.charts() {
-            if let Some(table) = analyst.rows(&block.query).await? {
-                analysis.charts.insert(block.id.value.clone(), table);
-            }
-        }
+        analyst.evaluate(&mut analysis).await?;
     }
     let Analyst {
         problems, session, ..
     } = analyst;
-    drop(session);
-    server
-        .drop_database(DATABASE)
-        .await
-        .map_err(Failure::from)?;
+    session.close().await;
+    server.drop_database(DATABASE).await?;
     if problems.is_empty() {
         Ok(analysis)
     } else {
@@ -173,10 +186,31 @@ struct Analyst<'a> {
 }
 
 impl Analyst<'_> {
+    /// Claims, tables and charts, over the measured tables that stand.
+    async fn evaluate(&mut self, analysis: &mut Analysis) -> Result<(), Failure> {
+        let article = self.article;
+        for claim in article.claims() {
+            if let Some(record) = self.claim(claim).await? {
+                analysis.claims.insert(claim.name.value.clone(), record);
+            }
+        }
+        for block in article.tables() {
+            if let Some(table) = self.rows(&block.query).await? {
+                analysis.tables.insert(block.id.value.clone(), table);
+            }
+        }
+        for block in article.charts() {
+            if let Some(table) = self.rows(&block.query).await? {
+                analysis.charts.insert(block.id.value.clone(), table);
+            }
+        }
+        Ok(())
+    }
+
     /// Statements of the tool's own.
     async fn own(&mut self, statements: &[&str]) -> Result<(), Failure> {
         for sql in statements {
-            self.session.execute(sql).await.map_err(Failure::from)?;
+            self.session.execute(sql).await?;
         }
         Ok(())
     }
@@ -201,7 +235,7 @@ impl Analyst<'_> {
             laid_out.measured
         } else {
             let sql = format!("SELECT * FROM measured.{}", quote_identifier(id));
-            self.query(&sql).await.map_err(Failure::from)?
+            self.query(&sql).await?
         };
         Ok(AnalysedExperiment {
             derived,
@@ -265,7 +299,7 @@ impl Analyst<'_> {
                     quote_literal(name)
                 );
                 let answer = self.session.execute(&sql).await;
-                let answer = answer.map_err(Failure::from)?;
+                let answer = answer?;
                 answer.rows.first().and_then(|row| row[0].as_deref()) == Some("t")
             };
             let held = if known { name.clone() } else { "text".into() };
@@ -292,15 +326,12 @@ impl Analyst<'_> {
         };
         let table = format!("measured.{}", quote_identifier(id));
         let create = format!(
-            "CREATE TABLE measured.deriving AS SELECT *, ({sql}\n) AS {} FROM {table}",
+            "CREATE TABLE {DERIVING} AS SELECT *, ({sql}\n) AS {} FROM {table}",
             quote_identifier(name)
         );
         match self.session.execute_within(&create, TIMEOUT).await {
             Ok(_) => {
-                let rename = format!(
-                    "ALTER TABLE measured.deriving RENAME TO {}",
-                    quote_identifier(id)
-                );
+                let rename = format!("ALTER TABLE {DERIVING} RENAME TO {}", quote_identifier(id));
                 self.own(&[&format!("DROP TABLE {table}"), &rename]).await
             }
             Err(SessionError::Sql(error)) => {
@@ -489,3 +520,6 @@ pub(crate) fn scalar_type(scalar: &Scalar) -> &'static str {
         Scalar::Text(_) => "text",
     }
 }
+
+#[cfg(test)]
+mod tests;

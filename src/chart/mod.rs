@@ -22,12 +22,11 @@ mod time;
 use crate::article::ChartBlock;
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::quantity::Table;
+use crate::record::sha256_of;
 use crate::source::Source;
 use plot::{Plot, row_name};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};
-use std::fmt::Write;
 use std::sync::Arc;
 
 /// A chart block, the result of its query, and its texts with every value filled in.
@@ -173,11 +172,7 @@ pub fn cache_key(chart: &Chart) -> String {
         "columns": chart.table.columns,
         "rows": rows,
     });
-    let mut key = String::with_capacity(64);
-    for byte in Sha256::digest(inputs.to_string()) {
-        let _ = write!(key, "{byte:02x}");
-    }
-    key
+    sha256_of(inputs.to_string().as_bytes())
 }
 
 /// Whether a word that stands for no number is among a tag's attributes; in a text it may stand.

@@ -1,8 +1,10 @@
 //! `accept`: promotes what is measured to the article's `record.json`, the figures that its prose
-//! is checked against from then on.
+//! is checked against from then on. That is profile `full` unless another is asked for by name: a
+//! quick measurement never takes the place of a full one unasked.
 
 use super::project::Project;
 use super::record::{Context, record_path};
+use super::terminal::{for_each, print};
 use crate::diagnostic::Diagnostic;
 use crate::engine::EngineChoice;
 use crate::exit_code::{Failure, Outcome};
@@ -25,36 +27,50 @@ pub fn accept(
         ));
     }
     let pins = project.pins()?;
-    for article in &project.articles(names, &pins)? {
-        let context = Context::new(project, &pins, article, profile, engine)?;
-        let planned = context.plan(&Force::Nothing);
-        let Some(record) = context.stored_record(&planned) else {
-            return Err(Failure::article(
-                Diagnostic::error(format!(
-                    "`{}` has no complete measurement in profile {} to accept",
-                    article.slug, context.resolved.profile
-                ))
-                .hint(format!(
-                    "measure it first: remeasure build {} --profile {}",
-                    article.slug, context.resolved.profile
-                )),
-            ));
-        };
-        let path = record_path(article);
-        let json = to_json(&record);
-        let unchanged = std::fs::read_to_string(&path).is_ok_and(|old| old == json);
-        if !unchanged {
-            write_atomically(&path, json.as_bytes())
-                .map_err(|error| Failure::io("write", &path, &error))?;
-        }
-        println!(
-            "{}: {} ({} experiments, {} claims, profile {})",
-            path.display(),
-            if unchanged { "unchanged" } else { "accepted" },
-            record.experiments.len(),
-            record.claims.len(),
-            record.profile
-        );
-    }
+    let articles = project.articles(names, &pins)?;
+    let (_, all_done) = for_each(&articles, |article| {
+        print(&accept_one(&Context::new(
+            project, &pins, article, profile, engine,
+        )?)?)
+    });
+    all_done?;
     Ok(Outcome::Holds)
+}
+
+/// Writes the record, and says what there is now.
+fn accept_one(context: &Context<'_>) -> Result<String, Failure> {
+    let article = context.article;
+    let profile = &context.resolved.profile;
+    let planned = context.plan(&Force::Nothing);
+    let Some(record) = context.stored_record(&planned) else {
+        return Err(Failure::article(
+            Diagnostic::error(format!(
+                "`{}` has no complete measurement in profile {profile} to accept",
+                article.slug
+            ))
+            .hint(format!(
+                "measure it first: remeasure build {} --profile {profile}",
+                article.slug
+            )),
+        ));
+    };
+    let path = record_path(article);
+    let json = to_json(&record);
+    let unchanged = std::fs::read_to_string(&path).is_ok_and(|old| old == json);
+    if !unchanged {
+        write_atomically(&path, json.as_bytes())
+            .map_err(|error| Failure::io("write", &path, &error))?;
+    }
+    let before = context.accepted.as_ref().map(|record| &record.profile);
+    let instead = match before.filter(|before| *before != profile) {
+        Some(before) => format!("; instead of one of profile {before}"),
+        None => String::new(),
+    };
+    Ok(format!(
+        "{}: {} ({} experiments, {} claims, profile {profile}{instead})\n",
+        path.display(),
+        if unchanged { "unchanged" } else { "accepted" },
+        record.experiments.len(),
+        record.claims.len(),
+    ))
 }

@@ -5,44 +5,30 @@
 //! 3. record → judge → chart → render → report: pure, from the record
 
 use super::interrupt;
-use super::progress::{Bar, Durations, Verbosity};
+use super::options::BuildOptions;
+use super::output::{self, Written};
+use super::progress::{Bar, Durations};
 use super::project::Project;
 use super::record::{Context, StoredAnalysis, measurements};
+use super::terminal::{self, for_each, say, worst};
 use crate::analyse;
 use crate::article::Article;
 use crate::chart::{self, Chart};
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::engine::pins::Pins;
-use crate::engine::{self, EngineChoice, Server, StartRequest};
+use crate::engine::{self, Server, StartRequest};
 use crate::exit_code::{Failure, Outcome};
 use crate::judge::{self, Verdict};
 use crate::measure::{self, Fixtures, Request};
 use crate::plan::{Decision, Force, PlannedExperiment, fingerprint};
 use crate::quantity::Table;
 use crate::record::Record;
-use crate::record::store::{is_being_written, write_atomically, write_derived};
-use crate::render::{self, Filled, IndexEntry, OutputFile, Page};
-use crate::report::{self, Color, Judged, Look, Report};
+use crate::record::store::StoreLock;
+use crate::render::{self, Filled, Page};
+use crate::report::{self, Judged};
 use indexmap::IndexMap;
-use std::collections::BTreeSet;
-use std::fs;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
-
-#[derive(Clone)]
-pub struct BuildOptions {
-    /// None: `full`.
-    pub profile: Option<String>,
-    pub engine: EngineChoice,
-    pub force: Force,
-    /// Fetch nothing.
-    pub offline: bool,
-    pub verbosity: Verbosity,
-    /// Of the table on standard output.
-    pub look: Look,
-    /// Further reports, each with the file it goes to (`-`: standard output).
-    pub reports: Vec<(&'static Report, PathBuf)>,
-}
+use std::pin::{Pin, pin};
+use std::time::Duration;
 
 /// Builds the named articles, or all.
 pub fn build(
@@ -52,44 +38,42 @@ pub fn build(
 ) -> Result<Outcome, Failure> {
     let pins = project.pins()?;
     let articles = project.articles(names, &pins)?;
-    forced_exist(&articles, &options.force)?;
+    if let Force::Experiments(forced) = &options.force {
+        experiments_exist("--force", forced, &articles)?;
+    }
     let runtime = runtime()?;
-    let mut built = Vec::new();
-    let mut problems = Vec::new();
-    for article in &articles {
-        match runtime.block_on(build_one(project, &pins, article, options)) {
-            Ok(one) => built.push(one),
-            // The others are still built; the exit code tells.
-            Err(Failure::Article(mut found)) => problems.append(&mut found),
-            Err(failure) => return Err(failure),
-        }
-    }
-    write_index(project)?;
+    let (built, all_done) = for_each(&articles, |article| {
+        runtime.block_on(build_one(project, &pins, article, options))
+    });
+    output::write_index(project)?;
     let judged: Vec<Judged<'_>> = built.iter().map(Built::judged).collect();
-    write_reports(&judged, options)?;
-    if !problems.is_empty() {
-        return Err(Failure::Article(problems));
-    }
-    Ok(worst(built.iter().map(|one| one.outcome)))
+    terminal::write_reports(&judged, options)?;
+    all_done?;
+    Ok(worst(built.iter().map(Built::outcome)))
 }
 
-/// An experiment that is to be forced, and is in none of the articles, is a slip of the pen.
-pub fn forced_exist(articles: &[Article], force: &Force) -> Result<(), Failure> {
-    let Force::Experiments(forced) = force else {
-        return Ok(());
-    };
+/// An experiment that is named to an option, and is in none of the articles, is a slip of the pen.
+pub fn experiments_exist(
+    option: &str,
+    named: &[String],
+    articles: &[Article],
+) -> Result<(), Failure> {
     let known: Vec<&str> = articles
         .iter()
         .flat_map(Article::experiments)
         .map(|experiment| experiment.id.value.as_str())
         .collect();
-    let problems: Vec<Diagnostic> = forced
+    let problems: Vec<Diagnostic> = named
         .iter()
         .filter(|id| !known.contains(&id.as_str()))
         .map(|id| {
-            let hint = did_you_mean(id, known.iter().copied())
-                .unwrap_or_else(|| format!("there are {}", known.join(", ")));
-            Diagnostic::error(format!("`--force {id}`: there is no such experiment")).hint(hint)
+            let hint = if articles.iter().any(|article| article.slug == *id) {
+                format!("that is an article: name it before `{option}`")
+            } else {
+                did_you_mean(id, known.iter().copied())
+                    .unwrap_or_else(|| format!("there are {}", known.join(", ")))
+            };
+            Diagnostic::error(format!("`{option} {id}`: there is no such experiment")).hint(hint)
         })
         .collect();
     if problems.is_empty() {
@@ -104,7 +88,6 @@ pub struct Built<'a> {
     pub article: &'a Article,
     pub record: Record,
     pub verdicts: Vec<Verdict>,
-    pub outcome: Outcome,
 }
 
 impl Built<'_> {
@@ -115,19 +98,13 @@ impl Built<'_> {
             verdicts: &self.verdicts,
         }
     }
-}
 
-/// A figure that does not hold outweighs a stale record.
-pub fn worst(outcomes: impl IntoIterator<Item = Outcome>) -> Outcome {
-    let mut worst = Outcome::Holds;
-    for outcome in outcomes {
-        worst = match (worst, outcome) {
-            (Outcome::DoesNotHold, _) | (_, Outcome::DoesNotHold) => Outcome::DoesNotHold,
-            (Outcome::RecordStale, _) | (_, Outcome::RecordStale) => Outcome::RecordStale,
-            (Outcome::Holds, Outcome::Holds) => Outcome::Holds,
-        };
+    pub fn outcome(&self) -> Outcome {
+        match report::Count::of(&self.verdicts).does_not_hold {
+            0 => Outcome::Holds,
+            _ => Outcome::DoesNotHold,
+        }
     }
-    worst
 }
 
 /// One thread: the server dies with the thread that started it.
@@ -174,17 +151,18 @@ async fn build_one<'a>(
         verdicts: &verdicts,
         charts: &charts,
     };
-    let files = render::render(&page, &filled).map_err(Failure::article)?;
     let folder = project.out.join(&article.slug);
-    write_files(&folder, &files)?;
-    remember_entry(&context, &render::index_entry(&page, &filled))?;
-    let mut built = Built {
+    let written = Written {
+        files: render::render(&page, &filled).map_err(Failure::article)?,
+        entry: render::index_entry(&page, &filled),
+    };
+    output::write_article(&context, &folder, &written)?;
+    let built = Built {
         article,
         record,
         verdicts,
-        outcome: Outcome::Holds,
     };
-    built.outcome = tell(&built.judged(), Some(&folder.join("index.html")), options);
+    terminal::tell_verdicts(&built.judged(), Some(&folder.join("index.html")), options)?;
     Ok(built)
 }
 
@@ -201,22 +179,19 @@ pub async fn measured_record(
         );
         return Ok(record);
     }
-    let lock = context
-        .store
-        .lock(|| {
-            say(
-                options,
-                "another build of this article is measuring; waiting for it",
-            )
-        })
-        .map_err(|error| Failure::internal(format!("cannot lock the results: {error}")))?;
+    let mut interrupt = pin!(interrupt::requested());
+    let lock = tokio::select! {
+        biased;
+        () = &mut interrupt => return Err(interrupted(context, options)),
+        lock = lock(context, options) => lock?,
+    };
     // What the other build has measured meanwhile need not be measured again.
     let planned = context.plan(&options.force);
     if let Some(record) = context.stored_record(&planned) {
         return Ok(record);
     }
     let bar = announce(context, &planned, options);
-    let result = on_server(context, &planned, options, &bar).await;
+    let result = on_server(context, &planned, options, &bar, interrupt).await;
     bar.finish();
     result?;
     let planned = context.plan(&Force::Nothing);
@@ -224,6 +199,42 @@ pub async fn measured_record(
     context.stored_record(&planned).ok_or_else(|| {
         Failure::internal("what was measured is not what was planned: a result is missing")
     })
+}
+
+/// Waits until no other process measures this article.
+async fn lock(context: &Context<'_>, options: &BuildOptions) -> Result<StoreLock, Failure> {
+    const AGAIN: Duration = Duration::from_millis(200);
+    let mut told = false;
+    loop {
+        if let Some(lock) = context.store.try_lock()? {
+            return Ok(lock);
+        }
+        if !told {
+            say(
+                options,
+                "another build of this article is measuring; waiting for it",
+            );
+            told = true;
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+fn interrupted(context: &Context<'_>, options: &BuildOptions) -> Failure {
+    let slug = &context.article.slug;
+    let profile = match options.profile.as_deref() {
+        Some(profile) => format!(" --profile {profile}"),
+        None => String::new(),
+    };
+    let hint = if options.force == Force::Nothing {
+        format!(
+            "what is measured is kept; the same command goes on from there: \
+             remeasure build {slug}{profile}"
+        )
+    } else {
+        "what was measured before is kept; the same command starts over".to_owned()
+    };
+    Failure::Interrupted { hint }
 }
 
 /// Says which engine and why, and for each experiment what is done and why.
@@ -280,47 +291,53 @@ async fn on_server(
     planned: &[PlannedExperiment<'_>],
     options: &BuildOptions,
     bar: &Bar,
+    mut interrupt: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), Failure> {
+    let postgres = &context.article.front_matter.postgres;
     let request = StartRequest {
         pin: context.pin,
-        settings: &context.article.front_matter.postgres.settings,
+        settings: &postgres.settings,
         cache: &engine::default_cache(),
         offline: options.offline,
         progress: &|line: &str| bar.line(line),
     };
-    let front = &context.article.front_matter;
-    let interrupted = || Failure::Interrupted {
-        hint: format!(
-            "what is measured is kept; the same command goes on from there: remeasure build {}",
-            context.article.slug
-        ),
-    };
+    let place = |failure: Failure| failure.at(&context.article.source, postgres.version.span);
     let mut server = tokio::select! {
-        started = engine::start(&options.engine, &request) => {
-            started.map_err(|failure| failure.at(&context.article.source, front.postgres.version.span))?
-        }
-        () = interrupt::requested() => return Err(interrupted()),
+        biased;
+        () = &mut interrupt => return Err(interrupted(context, options)),
+        started = engine::start(&options.engine, &request) => started.map_err(place)?,
     };
+    let mut problems = Vec::new();
     let result = tokio::select! {
-        result = measure_and_analyse(context, planned, &mut server, bar) => result,
-        () = interrupt::requested() => Err(interrupted()),
+        biased;
+        () = &mut interrupt => Err(interrupted(context, options)),
+        result = measure_and_analyse(context, planned, &mut server, bar, &mut problems) => result,
     };
     let stopped = server.stop().await;
-    result.and(stopped)
+    match result.and(stopped) {
+        Ok(()) if problems.is_empty() => Ok(()),
+        Ok(()) => Err(Failure::Article(problems)),
+        Err(failure) => {
+            bar.finish();
+            terminal::tell_diagnostics(&problems);
+            Err(failure)
+        }
+    }
 }
 
+/// Mistakes of experiments go to `problems`: one does not keep the others from being measured.
 async fn measure_and_analyse(
     context: &Context<'_>,
     planned: &[PlannedExperiment<'_>],
     server: &mut Server,
     bar: &Bar,
+    problems: &mut Vec<Diagnostic>,
 ) -> Result<(), Failure> {
     measure::prepare(server, context.article).await?;
     let mut environment = server.describe().await.map_err(Failure::from)?;
-    environment.engine_reason.clone_from(&context.engine_reason);
+    environment.engine_reason.clear();
     environment.sha256 = measure::environment::sha256(&environment);
     let mut fixtures = Fixtures::default();
-    let mut problems = Vec::new();
     for item in planned {
         let Decision::Run { kept, .. } = &item.decision else {
             continue;
@@ -337,13 +354,12 @@ async fn measure_and_analyse(
         };
         match measure::measure(server, &mut fixtures, &request, bar).await {
             Ok(()) => {}
-            // One experiment's mistake does not keep the others from being measured.
             Err(Failure::Article(mut found)) => problems.append(&mut found),
             Err(failure) => return Err(failure),
         }
     }
     if !problems.is_empty() {
-        return Err(Failure::Article(problems));
+        return Ok(());
     }
     let planned = context.plan(&Force::Nothing);
     let measured = measurements(&planned).ok_or_else(|| {
@@ -401,112 +417,4 @@ pub fn draw_charts(
     } else {
         Err(Failure::Article(problems))
     }
-}
-
-/// Writes what differs and removes what an earlier build left in the folders that are all ours.
-fn write_files(folder: &Path, files: &[OutputFile]) -> Result<(), Failure> {
-    let mut written = BTreeSet::new();
-    for file in files {
-        let path = folder.join(&file.path);
-        if fs::read(&path).ok().as_deref() != Some(&file.content) {
-            let parent = path.parent().unwrap_or(folder);
-            fs::create_dir_all(parent).map_err(|error| Failure::io("create", parent, &error))?;
-            write_derived(&path, &file.content)
-                .map_err(|error| Failure::io("write", &path, &error))?;
-        }
-        written.insert(path);
-    }
-    for ours in ["data", "charts"] {
-        for entry in fs::read_dir(folder.join(ours))
-            .into_iter()
-            .flatten()
-            .flatten()
-        {
-            let path = entry.path();
-            // Another build of the article may be writing, or removing the same.
-            let other_build = is_being_written(&path);
-            if !written.contains(&path) && !other_build {
-                match fs::remove_file(&path) {
-                    Err(error) if error.kind() != ErrorKind::NotFound => {
-                        return Err(Failure::io("remove", &path, &error));
-                    }
-                    _ => {}
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-fn say(options: &BuildOptions, text: &str) {
-    if options.verbosity == Verbosity::Normal {
-        eprintln!("{text}");
-    }
-}
-
-/// Where an article's line of the index waits for the next build of another article.
-const ENTRY: (&str, &str) = ("page", "entry.json");
-
-fn remember_entry(context: &Context<'_>, entry: &IndexEntry) -> Result<(), Failure> {
-    let json = serde_json::to_string(entry).expect("an entry serialises");
-    context
-        .store
-        .cache(ENTRY.0, ENTRY.1, &json)
-        .map_err(|error| Failure::internal(format!("cannot store the index entry: {error}")))
-}
-
-/// `out/index.html` over every article whose page is there.
-fn write_index(project: &Project) -> Result<(), Failure> {
-    let mut entries: Vec<IndexEntry> = fs::read_dir(project.state())
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|state| {
-            let json = fs::read_to_string(state.path().join(ENTRY.0).join(ENTRY.1)).ok()?;
-            serde_json::from_str::<IndexEntry>(&json).ok()
-        })
-        .filter(|entry| project.out.join(&entry.slug).join("index.html").is_file())
-        .collect();
-    if entries.is_empty() {
-        return Ok(());
-    }
-    entries.sort_by(|a, b| a.slug.cmp(&b.slug));
-    entries.dedup_by(|a, b| a.slug == b.slug);
-    let file = render::index(&entries).map_err(Failure::Internal)?;
-    write_files(&project.out, &[file])
-}
-
-/// The table of claims and the page's place on standard output, each figure that does not hold at
-/// its place in the article.
-pub fn tell(judged: &Judged<'_>, page: Option<&Path>, options: &BuildOptions) -> Outcome {
-    if options.verbosity == Verbosity::Normal {
-        let table = report::report("terminal").expect("the catalogue has the terminal");
-        println!("{}", (table.write)(&[*judged], options.look));
-        if let Some(page) = page {
-            println!("{}", page.display());
-        }
-    }
-    let mut outcome = Outcome::Holds;
-    for verdict in judged.verdicts {
-        if let Some(diagnostic) = judge::explain(judged.article, verdict) {
-            let color = options.look.color == Color::Ansi;
-            eprintln!("{}\n", diagnostic.render(color));
-            outcome = Outcome::DoesNotHold;
-        }
-    }
-    outcome
-}
-
-/// The reports that were asked for, over all articles.
-pub fn write_reports(all: &[Judged<'_>], options: &BuildOptions) -> Result<(), Failure> {
-    for (report, path) in &options.reports {
-        let text = (report.write)(all, options.look);
-        if path == Path::new("-") {
-            print!("{text}");
-        } else {
-            write_atomically(path, text.as_bytes())
-                .map_err(|error| Failure::io("write", path, &error))?;
-        }
-    }
-    Ok(())
 }

@@ -1,20 +1,21 @@
-//! `check`: judges quotes and claims, writing nothing. Afresh it measures first; `--recorded` asks
-//! the accepted record alone and needs no Postgres.
+//! `check`: judges quotes and claims, writing nothing. Afresh it measures first, and judges beside
+//! the accepted record; `--recorded` asks that record alone and needs no Postgres.
 
-use super::build::{
-    BuildOptions, Built, forced_exist, measured_record, runtime, tell, worst, write_reports,
-};
+use super::build::{Built, experiments_exist, measured_record, runtime};
+use super::options::BuildOptions;
 use super::project::Project;
 use super::record::{Context, record_path};
+use super::terminal::{self, for_each, worst};
+use crate::analyse;
 use crate::article::Article;
 use crate::diagnostic::Diagnostic;
 use crate::engine::pins::Pins;
 use crate::exit_code::{Failure, Outcome};
 use crate::judge;
-use crate::plan::{self, Force};
-use crate::record::Record;
+use crate::plan::{self, FULL, Force, Reason, fingerprint};
 use crate::record::store::read_record;
-use crate::report::{Color, Judged};
+use crate::record::{Fingerprint, Record};
+use crate::report::Judged;
 
 #[derive(Clone)]
 pub struct CheckOptions {
@@ -30,27 +31,26 @@ pub fn check(
 ) -> Result<Outcome, Failure> {
     let pins = project.pins()?;
     let articles = project.articles(names, &pins)?;
-    forced_exist(&articles, &options.build.force)?;
-    let mut checked = Vec::new();
-    let mut outcomes = Vec::new();
-    for article in &articles {
-        let one = if options.recorded {
-            recorded(article, options)?
-        } else {
-            afresh(project, &pins, article, options)?
-        };
-        match one {
-            Some(one) => {
-                outcomes.push(one.outcome);
-                checked.push(one);
-            }
-            None => outcomes.push(Outcome::RecordStale),
-        }
+    if let Force::Experiments(forced) = &options.build.force {
+        experiments_exist("--force", forced, &articles)?;
     }
-    let judged: Vec<Judged<'_>> = checked.iter().map(Built::judged).collect();
-    write_reports(&judged, &options.build)?;
+    let (checked, all_done) = for_each(&articles, |article| {
+        if options.recorded {
+            recorded(article, options)
+        } else {
+            afresh(project, &pins, article, options)
+        }
+    });
+    let (built, outcomes): (Vec<_>, Vec<_>) = checked.into_iter().unzip();
+    let built: Vec<Built<'_>> = built.into_iter().flatten().collect();
+    let all: Vec<Judged<'_>> = built.iter().map(Built::judged).collect();
+    terminal::write_reports(&all, &options.build)?;
+    all_done?;
     Ok(worst(outcomes))
 }
+
+/// What there was to judge, and what came of it.
+type Checked<'a> = (Option<Built<'a>>, Outcome);
 
 /// Measures everything again and judges it, beside the accepted record.
 fn afresh<'a>(
@@ -58,7 +58,7 @@ fn afresh<'a>(
     pins: &Pins,
     article: &'a Article,
     options: &CheckOptions,
-) -> Result<Option<Built<'a>>, Failure> {
+) -> Result<Checked<'a>, Failure> {
     let mut build = options.build.clone();
     let context = Context::new(
         project,
@@ -71,49 +71,53 @@ fn afresh<'a>(
         build.force = Force::Everything;
     }
     let record = runtime()?.block_on(measured_record(&context, &build))?;
-    Ok(Some(judged(
-        article,
-        record,
-        context.accepted.as_ref(),
-        true,
-        options,
-    )))
+    let built = judged(article, record, context.accepted.as_ref(), true, options)?;
+    let outcome = built.outcome();
+    Ok((Some(built), outcome))
 }
 
 /// Against the accepted record: it must be there, and of the article as it is now.
-/// None where there is none.
-fn recorded<'a>(
-    article: &'a Article,
-    options: &CheckOptions,
-) -> Result<Option<Built<'a>>, Failure> {
-    let path = record_path(article);
-    let Some(record) = read_record(&path)? else {
-        stale(
-            options,
-            Diagnostic::error(format!("`{}` has no record", article.slug)).hint(format!(
-                "measure and accept it: remeasure build {0} && remeasure accept {0}",
-                article.slug
-            )),
-        );
-        return Ok(None);
+fn recorded<'a>(article: &'a Article, options: &CheckOptions) -> Result<Checked<'a>, Failure> {
+    let Some(record) = read_record(&record_path(article))? else {
+        let profile = options.build.profile.as_deref().unwrap_or(FULL);
+        let problem = Diagnostic::error(format!("`{}` has no record", article.slug))
+            .hint(how_to_accept(article, profile));
+        terminal::tell_diagnostics([&problem]);
+        return Ok((None, Outcome::RecordStale));
     };
-    let problems = staleness(article, &record)?;
-    let stale_record = !problems.is_empty();
-    for problem in problems {
-        stale(options, problem);
+    let mut problems = staleness(article, &record);
+    let asked = options.build.profile.as_ref();
+    if let Some(profile) = asked.filter(|profile| **profile != record.profile) {
+        problems.push(
+            Diagnostic::error(format!(
+                "the record of `{}` is of profile {}, not {profile}",
+                article.slug, record.profile
+            ))
+            .hint(how_to_accept(article, profile)),
+        );
     }
-    let accepted = record.clone();
-    let mut checked = judged(article, record, Some(&accepted), false, options);
-    if stale_record {
-        checked.outcome = worst([checked.outcome, Outcome::RecordStale]);
-    }
-    Ok(Some(checked))
+    terminal::tell_diagnostics(&problems);
+    let built = judged(article, record, None, false, options)?;
+    let outcome = if problems.is_empty() {
+        built.outcome()
+    } else {
+        worst([built.outcome(), Outcome::RecordStale])
+    };
+    Ok((Some(built), outcome))
 }
 
 /// Where the record is not of the article as it is written now. The record's own server counts as
 /// the pinned one: which engine and platform it ran on is not the text's to say.
-pub fn staleness(article: &Article, record: &Record) -> Result<Vec<Diagnostic>, Failure> {
-    let resolved = plan::resolve(article, Some(&record.profile)).map_err(Failure::article)?;
+pub fn staleness(article: &Article, record: &Record) -> Vec<Diagnostic> {
+    let hint = how_to_accept(article, &record.profile);
+    let Ok(resolved) = plan::resolve(article, Some(&record.profile)) else {
+        let problem = format!(
+            "the record is of profile `{}`, which the article has no longer",
+            record.profile
+        );
+        let problem = Diagnostic::error(problem).at(&article.source, article.front_matter.span);
+        return vec![problem.hint(how_to_accept(article, FULL))];
+    };
     let server = &record.environment.server;
     let identity = plan::ServerIdentity {
         version: article.front_matter.postgres.version.value.clone(),
@@ -123,45 +127,50 @@ pub fn staleness(article: &Article, record: &Record) -> Result<Vec<Diagnostic>, 
     let mut problems = Vec::new();
     for experiment in article.experiments() {
         let id = &experiment.id;
-        let now = plan::fingerprint::of_experiment(article, experiment, &resolved, &identity);
+        let now = fingerprint::of_experiment(article, experiment, &resolved, &identity);
         let problem = match record.experiments.get(&id.value) {
             None => format!("the record has no experiment `{}`", id.value),
-            Some(recorded) if recorded.inputs != now => {
-                let differences = plan::fingerprint::differences(&recorded.inputs, &now);
-                format!(
-                    "the record of `{}` is stale: {}",
-                    id.value,
-                    plan::Reason::Changed(differences)
-                )
-            }
+            Some(recorded) if recorded.inputs != now => format!(
+                "the record of `{}` is stale: {}",
+                id.value,
+                changed(&recorded.inputs, &now)
+            ),
             Some(_) => continue,
         };
-        problems.push(
-            Diagnostic::error(problem)
-                .at(&article.source, id.span)
-                .hint(format!(
-                    "measure and accept it: remeasure build {0} && remeasure accept {0}",
-                    article.slug
-                )),
-        );
+        problems.push(Diagnostic::error(problem).at(&article.source, id.span));
     }
     for claim in article.claims() {
         if !record.claims.contains_key(&claim.name.value) {
-            problems.push(
-                Diagnostic::error(format!("the record has no claim `{}`", claim.name.value))
-                    .at(&article.source, claim.name.span)
-                    .hint("build and accept the article again"),
-            );
+            let problem = format!("the record has no claim `{}`", claim.name.value);
+            problems.push(Diagnostic::error(problem).at(&article.source, claim.name.span));
         }
     }
-    Ok(problems)
+    let queries = analyse::queries(article);
+    if !record.queries.fields.is_empty() && record.queries != queries {
+        problems.push(Diagnostic::error(format!(
+            "the record's values are stale: {}",
+            changed(&record.queries, &queries)
+        )));
+    }
+    problems
+        .into_iter()
+        .map(|problem| problem.hint(hint.clone()))
+        .collect()
 }
 
-fn stale(options: &CheckOptions, diagnostic: Diagnostic) {
-    eprintln!(
-        "{}\n",
-        diagnostic.render(options.build.look.color == Color::Ansi)
-    );
+fn changed(before: &Fingerprint, now: &Fingerprint) -> Reason {
+    Reason::Changed(fingerprint::differences(before, now))
+}
+
+fn how_to_accept(article: &Article, profile: &str) -> String {
+    let slug = &article.slug;
+    let profile = match profile {
+        FULL => String::new(),
+        profile => format!(" --profile {profile}"),
+    };
+    format!(
+        "measure and accept it: remeasure build {slug}{profile} && remeasure accept {slug}{profile}"
+    )
 }
 
 fn judged<'a>(
@@ -170,19 +179,18 @@ fn judged<'a>(
     accepted: Option<&Record>,
     measured_here: bool,
     options: &CheckOptions,
-) -> Built<'a> {
+) -> Result<Built<'a>, Failure> {
     let context = judge::Context {
         profile: &record.profile,
         accepted,
         measured_here,
     };
     let verdicts = judge::judge(article, &record, &context);
-    let mut built = Built {
+    let built = Built {
         article,
         record,
         verdicts,
-        outcome: Outcome::Holds,
     };
-    built.outcome = tell(&built.judged(), None, &options.build);
-    built
+    terminal::tell_verdicts(&built.judged(), None, &options.build)?;
+    Ok(built)
 }

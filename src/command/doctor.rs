@@ -1,6 +1,7 @@
 //! `doctor`: which engines are found, tried where, and why not.
 
 use super::project::Project;
+use super::terminal::print;
 use crate::engine::{self, Finding, Need};
 use crate::exit_code::{Failure, Outcome};
 
@@ -8,14 +9,14 @@ pub fn doctor(project: &Project) -> Result<Outcome, Failure> {
     let pins = project.pins()?;
     let findings = engine::doctor(&pins, &engine::default_cache());
     for finding in &findings {
-        println!(
-            "{} {}: {}",
+        print(&format!(
+            "{} {}: {}\n",
             if finding.ok { "ok  " } else { "no  " },
             finding.what,
             finding.detail
-        );
+        ))?;
         if let Some(hint) = &finding.hint {
-            println!("     hint: {hint}");
+            print(&format!("     hint: {hint}\n"))?;
         }
     }
     let missing = |finding: &&Finding| match finding.need {

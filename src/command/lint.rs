@@ -1,13 +1,14 @@
 //! `lint`: everything about an article that needs no measuring.
 
 use super::project::Project;
+use super::terminal::{print, tell_diagnostics};
 use crate::diagnostic::Severity;
 use crate::exit_code::{Failure, Outcome};
 use crate::lint;
 use crate::render;
 
 /// Prints every finding; those of severity error make the article wrong (exit code 2).
-pub fn lint(project: &Project, names: &[String], color: bool) -> Result<Outcome, Failure> {
+pub fn lint(project: &Project, names: &[String]) -> Result<Outcome, Failure> {
     let pins = project.pins()?;
     let mut errors = Vec::new();
     let mut warnings = 0;
@@ -21,13 +22,13 @@ pub fn lint(project: &Project, names: &[String], color: bool) -> Result<Outcome,
                 errors.push(finding);
             } else {
                 warnings += 1;
-                eprintln!("{}\n", finding.render(color));
+                tell_diagnostics([&finding]);
             }
         }
     }
     if errors.is_empty() {
         let of = articles.len();
-        println!("{of} article(s), {warnings} warning(s)");
+        print(&format!("{of} article(s), {warnings} warning(s)\n"))?;
         Ok(Outcome::Holds)
     } else {
         Err(Failure::Article(errors))

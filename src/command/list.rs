@@ -1,6 +1,7 @@
 //! `list`: the catalogues, each printed from the slice that the code itself uses.
 
 use super::project::Project;
+use super::terminal::print;
 use crate::analyse::FUNCTIONS;
 use crate::chart::{CHARTS, NOTICES};
 use crate::exit_code::{Failure, Outcome};
@@ -32,7 +33,7 @@ pub fn list(project: &Project, catalogue: Catalogue) -> Result<Outcome, Failure>
         Catalogue::Versions => project.pins()?.versions().join("\n") + "\n",
         Catalogue::Notices => NOTICES.to_owned(),
     };
-    print!("{text}");
+    print(&text)?;
     Ok(Outcome::Holds)
 }
 

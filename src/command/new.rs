@@ -1,6 +1,7 @@
 //! `new`: a first article that builds as it stands.
 
 use super::project::Project;
+use super::terminal::print;
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::{Failure, Outcome};
 use std::fs::{self, OpenOptions};
@@ -35,7 +36,9 @@ pub fn new(project: &Project, slug: &str) -> Result<Outcome, Failure> {
     };
     file.write_all(TEMPLATE.as_bytes())
         .map_err(|error| Failure::io("write", &path, &error))?;
-    println!("{}", path.display());
-    println!("build it: remeasure build {slug} --profile quick");
+    print(&format!(
+        "{}\nbuild it: remeasure build {slug} --profile quick\n",
+        path.display()
+    ))?;
     Ok(Outcome::Holds)
 }

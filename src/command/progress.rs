@@ -1,6 +1,8 @@
 //! What the person at the terminal sees while experiments run: a bar with what runs now and how
 //! long it will still take; plain lines where there is no terminal.
 
+use super::options::Verbosity;
+use super::terminal::tell;
 use crate::measure::Progress;
 use crate::record::store::StoredExperiment;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -8,13 +10,6 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
-
-/// Who is told, and how much.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verbosity {
-    Quiet,
-    Normal,
-}
 
 /// Seconds that each cell of each experiment took before, on any inputs.
 #[derive(Clone, Debug, Default)]
@@ -95,7 +90,7 @@ impl Bar {
             if self.terminal {
                 self.bar.println(text);
             } else {
-                eprintln!("{text}");
+                tell(text);
             }
         }
     }
@@ -163,7 +158,7 @@ impl Progress for Bar {
         self.bar.inc(1);
         if !self.terminal && self.verbosity == Verbosity::Normal {
             let done = self.total - self.waiting.borrow().len();
-            eprintln!(
+            tell(&format!(
                 "  {done}/{} {experiment}, cell {}: {seconds:.1} s; {} so far{}",
                 self.total,
                 cell + 1,
@@ -172,7 +167,7 @@ impl Progress for Bar {
                     left if left.is_empty() => left,
                     left => format!(", {left}"),
                 }
-            );
+            ));
         }
     }
 }
@@ -183,5 +178,86 @@ pub fn for_people(duration: Duration) -> String {
     match seconds {
         0..=89 => format!("{seconds} s"),
         _ => format!("{} min {} s", seconds / 60, seconds % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unit(cell: usize) -> (String, usize) {
+        ("e".to_owned(), cell)
+    }
+
+    /// A bar over three cells, of which the first `known` took ten seconds each before.
+    fn bar(known: usize) -> Bar {
+        let stored = StoredExperiment {
+            durations: (0..known).map(|cell| (cell, 10.0)).collect(),
+            ..StoredExperiment::default()
+        };
+        let mut durations = Durations::default();
+        durations.learn("e", &[stored]);
+        Bar::new(Verbosity::Quiet, (0..3).map(unit).collect(), durations)
+    }
+
+    fn remaining(bar: &Bar) -> Option<u64> {
+        bar.remaining().map(|left| left.as_secs())
+    }
+
+    #[test]
+    fn what_it_took_before_is_scaled_by_the_pace_of_this_run() {
+        let bar = bar(3);
+        assert_eq!(remaining(&bar), Some(30));
+        bar.unit_done("e", 0, 5.0);
+        assert_eq!(remaining(&bar), Some(10));
+        bar.unit_done("e", 1, 25.0);
+        assert_eq!(remaining(&bar), Some(15));
+        bar.unit_done("e", 2, 1.0);
+        assert_eq!(remaining(&bar), Some(0));
+    }
+
+    #[test]
+    fn without_a_measurement_of_before_the_mean_of_this_run_is_all_that_is_known() {
+        let unknown = bar(0);
+        assert_eq!((remaining(&unknown), unknown.left()), (None, String::new()));
+        unknown.unit_done("e", 1, 4.0);
+        assert_eq!(remaining(&unknown), Some(8));
+        assert_eq!(unknown.left(), "about 8 s left");
+
+        let partly = bar(1);
+        assert_eq!(remaining(&partly), None);
+        partly.unit_done("e", 1, 4.0);
+        assert_eq!(remaining(&partly), Some(14));
+    }
+
+    #[test]
+    fn the_latest_measurement_is_what_is_expected() {
+        let result = |measured_at: &str, seconds| StoredExperiment {
+            measured_at: measured_at.into(),
+            durations: vec![(0, seconds)],
+            ..StoredExperiment::default()
+        };
+        let mut durations = Durations::default();
+        let (new, old) = (
+            result("2026-11-30T11:00:00Z", 3.0),
+            result("2026-11-30T10:00:00Z", 9.0),
+        );
+        durations.learn("e", &[new, old]);
+        assert_eq!(durations.of(&unit(0)), Some(3.0));
+        assert_eq!(durations.of(&("other".to_owned(), 0)), None);
+    }
+
+    #[test]
+    fn durations_are_said_as_people_say_them() {
+        for (seconds, text) in [
+            (0.4, "0 s"),
+            (44.5, "45 s"),
+            (89.4, "89 s"),
+            (89.6, "1 min 30 s"),
+            (200.0, "3 min 20 s"),
+            (7200.0, "120 min 0 s"),
+        ] {
+            assert_eq!(for_people(Duration::from_secs_f64(seconds)), text);
+        }
     }
 }

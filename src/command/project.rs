@@ -9,6 +9,7 @@ use crate::lint::RULES;
 use crate::measure::instrument::INSTRUMENTS;
 use crate::parse::{self, Known};
 use crate::source::Source;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -71,6 +72,7 @@ impl Project {
                 .map(|name| self.find(name))
                 .collect::<Result<_, _>>()?
         };
+        let paths = distinct(paths)?;
         let mut articles = Vec::new();
         let mut problems = Vec::new();
         for path in paths {
@@ -96,7 +98,7 @@ impl Project {
             return article.slug.clone();
         }
         let path = canonical(&article.directory).unwrap_or_else(|| article.directory.clone());
-        let hash = crate::plan::fingerprint::sha256_of(path.to_string_lossy().as_bytes());
+        let hash = crate::record::sha256_of(path.to_string_lossy().as_bytes());
         format!("{}-{}", article.slug, &hash[..8])
     }
 
@@ -148,6 +150,31 @@ impl Project {
     }
 }
 
+/// Each article once, however often it is named. Two with the same slug would write to the same
+/// folder below `out/`.
+fn distinct(paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, Failure> {
+    let mut known: BTreeMap<String, PathBuf> = BTreeMap::new();
+    let mut distinct = Vec::new();
+    for path in paths {
+        let canonical = fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
+        let slug = slug(folder_of(&path));
+        match known.get(&slug) {
+            Some(earlier) if *earlier == canonical => continue,
+            Some(earlier) => {
+                let (one, two) = (earlier.display(), canonical.display());
+                return Err(Failure::article(
+                    Diagnostic::error(format!("two articles are called `{slug}`"))
+                        .note(format!("`{one}` and `{two}`"))
+                        .hint("build them one by one, each with an `--out` of its own"),
+                ));
+            }
+            None => known.insert(slug, canonical),
+        };
+        distinct.push(path);
+    }
+    Ok(distinct)
+}
+
 fn nearest_root() -> Result<PathBuf, Failure> {
     let here = std::env::current_dir().map_err(|error| {
         Failure::internal(format!("cannot tell the working directory: {error}"))
@@ -192,7 +219,7 @@ fn read(path: &Path, pins: &Pins) -> Result<Article, Failure> {
                 .hint("save the article as UTF-8"),
         )
     })?;
-    let directory = path.parent().unwrap_or(Path::new(".")).to_owned();
+    let directory = folder_of(path).to_owned();
     let slug = slug(&directory);
     let source = Source::new(name, path, text);
     let instruments: Vec<&str> = INSTRUMENTS.iter().map(|entry| entry.name).collect();
@@ -207,6 +234,14 @@ fn read(path: &Path, pins: &Pins) -> Result<Article, Failure> {
     parse::parse(&source, &slug, &directory, &known).map_err(Failure::Article)
 }
 
+/// `.` for a file that is named without a folder.
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
 /// The folder's name, made fit for a path below `out/`.
 fn slug(directory: &Path) -> String {
     let canonical = fs::canonicalize(directory).unwrap_or_else(|_| directory.to_owned());
@@ -216,4 +251,37 @@ fn slug(directory: &Path) -> String {
     name.chars()
         .map(|c| if c.is_control() { '-' } else { c })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_named_without_a_folder_is_in_this_one() {
+        assert_eq!(folder_of(Path::new("article.md")), Path::new("."));
+        assert_eq!(folder_of(Path::new("a/article.md")), Path::new("a"));
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(slug(Path::new(".")), slug(&here));
+    }
+
+    #[test]
+    fn an_article_named_twice_is_one_and_two_of_one_name_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let article = |path: &str| {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, "").unwrap();
+            path
+        };
+        let (a, b) = (article("x/a/article.md"), article("x/b/article.md"));
+        let again = folder.path().join("x/b/../a/article.md");
+        let found = distinct(vec![a.clone(), b.clone(), again]).unwrap();
+        assert_eq!(found, [a.clone(), b]);
+        let twin = article("y/a/article.md");
+        let Err(Failure::Article(problems)) = distinct(vec![a, twin]) else {
+            panic!("both are taken")
+        };
+        assert_eq!(problems[0].message, "two articles are called `a`");
+    }
 }

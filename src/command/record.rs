@@ -14,7 +14,7 @@ use crate::plan::{
 };
 use crate::record::store::{Store, StoredExperiment, read_record};
 use crate::record::{
-    Environment, ExperimentRecord, FORMAT, HostEnvironment, Record, ServerEnvironment,
+    Environment, ExperimentRecord, FORMAT, HostEnvironment, Record, ServerEnvironment, sha256_of,
 };
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -32,7 +32,8 @@ pub struct Context<'a> {
     pub accepted: Option<Record>,
 }
 
-/// What an analysis is stored with: the facts about the server that only a running one tells.
+/// What an analysis is stored with: the facts about the server that only a running one tells. Why
+/// this engine was chosen is left out: that is another matter each time.
 #[derive(Serialize, Deserialize)]
 pub struct StoredAnalysis {
     pub server: ServerEnvironment,
@@ -122,22 +123,25 @@ impl<'a> Context<'a> {
         let measurements = measurements(planned).unwrap_or_default();
         let key = analyse::key(self.article, &self.resolved, &measurements);
         let json = serde_json::to_string(stored).expect("an analysis serialises");
-        self.store
-            .cache(ANALYSIS, &self.analysis_file(&key), &json)
-            .map_err(|error| Failure::internal(format!("cannot store the analysis: {error}")))
+        self.store.cache(ANALYSIS, &self.analysis_file(&key), &json)
     }
 
     /// The server is part of the name: an analysis on another build says so in its record.
     fn analysis_file(&self, key: &str) -> String {
-        let identity = format!("{key} {:?} {}", self.server, self.engine_reason);
-        fingerprint::sha256_of(identity.as_bytes())
+        sha256_of(format!("{key} {:?}", self.server).as_bytes())
     }
 
     fn assemble(&self, planned: &[PlannedExperiment<'a>], stored: StoredAnalysis) -> Record {
         let StoredAnalysis {
-            server,
+            mut server,
             mut analysis,
         } = stored;
+        server.engine_reason.clone_from(&self.engine_reason);
+        for claim in self.article.claims() {
+            if let Some(record) = analysis.claims.get_mut(&claim.name.value) {
+                record.unit.clone_from(&claim.unit);
+            }
+        }
         let experiments = planned
             .iter()
             .filter_map(|item| {
@@ -179,6 +183,7 @@ impl<'a> Context<'a> {
                 host: self.host.clone(),
                 tool: environment::tool(fingerprint::PROTOCOL),
             },
+            queries: analyse::queries(self.article),
             experiments,
             claims: analysis.claims,
             tables: analysis.tables,

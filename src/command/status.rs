@@ -1,9 +1,11 @@
 //! `status`: for each experiment whether its result is fresh, stale or missing, and why; for each
 //! figure whether the accepted record has it. Runs nothing.
 
+use super::build::experiments_exist;
 use super::check::staleness;
 use super::project::Project;
 use super::record::{Context, record_path};
+use super::terminal::{for_each, print, worst};
 use crate::article::Article;
 use crate::engine::EngineChoice;
 use crate::exit_code::{Failure, Outcome};
@@ -20,25 +22,31 @@ pub fn status(
     explain: Option<&str>,
 ) -> Result<Outcome, Failure> {
     let pins = project.pins()?;
-    let mut outcome = Outcome::Holds;
-    for article in &project.articles(names, &pins)? {
+    let articles = project.articles(names, &pins)?;
+    if let Some(id) = explain {
+        experiments_exist("--explain", &[id.to_owned()], &articles)?;
+    }
+    let (outcomes, all_done) = for_each(&articles, |article| {
         let context = Context::new(project, &pins, article, profile, engine)?;
         let stale = match &context.accepted {
-            Some(record) => staleness(article, record)?
-                .iter()
-                .map(|problem| problem.message.clone())
+            Some(record) => staleness(article, record)
+                .into_iter()
+                .map(|problem| problem.message)
                 .collect(),
             None => vec![format!("there is no `{}`", record_path(article).display())],
         };
-        if !stale.is_empty() {
-            outcome = Outcome::RecordStale;
-        }
-        print!("{}", describe(article, &context, &stale));
+        print(&describe(article, &context, &stale))?;
         if let Some(id) = explain {
-            print!("{}", explained(&context, id));
+            print(&explained(&context, id))?;
         }
-    }
-    Ok(outcome)
+        Ok(if stale.is_empty() {
+            Outcome::Holds
+        } else {
+            Outcome::RecordStale
+        })
+    });
+    all_done?;
+    Ok(worst(outcomes))
 }
 
 fn describe(article: &Article, context: &Context<'_>, stale: &[String]) -> String {

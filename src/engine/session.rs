@@ -5,17 +5,18 @@
 //! the connection and stops when the server says that it is ready again. Rows are turned into
 //! text after that.
 
+mod error;
+
+pub use error::{SessionError, SqlError};
+
 use super::{fake, statement};
-use crate::diagnostic::Diagnostic;
-use crate::exit_code::Failure;
 use crate::quantity::{Column, Table, Value};
 use futures_util::{StreamExt, stream};
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tokio_postgres::error::{DbError, ErrorPosition, Severity};
+use tokio_postgres::error::{DbError, Severity};
 use tokio_postgres::types::Type;
 use tokio_postgres::{AsyncMessage, Client, NoTls, SimpleQueryMessage, SimpleQueryRow};
 
@@ -75,47 +76,6 @@ impl StatementResult {
 /// How many rows of one result are kept. A larger one is received to its end, so that its time is
 /// right, but its later rows are only counted.
 pub const KEPT_ROWS: usize = 1_000_000;
-
-/// An error that Postgres raised.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SqlError {
-    /// Such as `42P01`.
-    pub sqlstate: String,
-    pub message: String,
-    pub detail: Option<String>,
-    pub hint: Option<String>,
-    /// In characters from the start of the statement, the first being 1.
-    pub position: Option<usize>,
-    /// A statement that Postgres ran on its own (in a function), and the position in it.
-    pub internal: Option<(String, usize)>,
-    /// The stack of functions and statements it was raised in.
-    pub context: Option<String>,
-    /// Stopped by [`Session::execute_within`].
-    pub timed_out: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SessionError {
-    Sql(Box<SqlError>),
-    /// The connection or the server is gone; `log` is the end of the server's log.
-    Lost {
-        message: String,
-        log: String,
-    },
-}
-
-impl From<SessionError> for Failure {
-    /// For statements of the tool's own: that one of them fails is not the article's fault.
-    fn from(error: SessionError) -> Self {
-        match error {
-            SessionError::Sql(error) => Self::internal(format!(
-                "a statement of the tool's own failed: {} (SQLSTATE {})",
-                error.message, error.sqlstate
-            )),
-            SessionError::Lost { .. } => Self::Engine(Diagnostic::error(error.to_string())),
-        }
-    }
-}
 
 /// `name` as an identifier in SQL.
 pub fn quote_identifier(name: &str) -> String {
@@ -587,85 +547,6 @@ pub(super) fn log_tail(path: &Path, lines: usize) -> String {
     all[all.len().saturating_sub(lines)..].join("\n")
 }
 
-impl From<&DbError> for SqlError {
-    fn from(error: &DbError) -> Self {
-        let (position, internal) = match error.position() {
-            Some(ErrorPosition::Original(at)) => (Some(*at as usize), None),
-            Some(ErrorPosition::Internal { position, query }) => {
-                (None, Some((query.clone(), *position as usize)))
-            }
-            None => (None, None),
-        };
-        Self {
-            sqlstate: error.code().code().to_owned(),
-            message: error.message().to_owned(),
-            detail: error.detail().map(str::to_owned),
-            hint: error.hint().map(str::to_owned),
-            position,
-            internal,
-            context: error.where_().map(str::to_owned),
-            timed_out: false,
-        }
-    }
-}
-
-impl SqlError {
-    /// Postgres's own message, detail, context and hint; the caller knows the place.
-    pub fn diagnostic(&self) -> Diagnostic {
-        let mut diagnostic = Diagnostic::error(format!("{} ({})", self.message, self.sqlstate));
-        if let Some(detail) = &self.detail {
-            diagnostic = diagnostic.note(detail);
-        }
-        if let Some((query, position)) = &self.internal {
-            diagnostic = diagnostic.note(format!("at character {position} of: {query}"));
-        }
-        if let Some(context) = &self.context {
-            diagnostic = diagnostic.note(context);
-        }
-        match &self.hint {
-            Some(hint) => diagnostic.hint(hint),
-            None => diagnostic,
-        }
-    }
-}
-
-impl SessionError {
-    pub fn diagnostic(&self) -> Diagnostic {
-        match self {
-            Self::Sql(error) => error.diagnostic(),
-            Self::Lost { message, log } => {
-                let diagnostic =
-                    Diagnostic::error(format!("the connection to Postgres is lost: {message}"));
-                if log.is_empty() {
-                    diagnostic
-                } else {
-                    diagnostic.note(format!("the server's log ends with:\n{log}"))
-                }
-            }
-        }
-    }
-}
-
-impl fmt::Display for SqlError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.message, self.sqlstate)
-    }
-}
-
-impl fmt::Display for SessionError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sql(error) => error.fmt(f),
-            Self::Lost { message, .. } => {
-                write!(f, "the connection to Postgres is lost: {message}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for SqlError {}
-impl std::error::Error for SessionError {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -682,25 +563,6 @@ mod tests {
             assert_eq!(quote_identifier(text), identifier);
             assert_eq!(quote_literal(text), literal);
         }
-    }
-
-    #[test]
-    fn an_sql_error_keeps_what_postgres_said() {
-        let error = SqlError {
-            sqlstate: "42703".into(),
-            message: "column \"x\" does not exist".into(),
-            detail: Some("there is a column".into()),
-            hint: Some("perhaps y".into()),
-            internal: Some(("SELECT x".into(), 8)),
-            ..SqlError::default()
-        };
-        let diagnostic = error.diagnostic();
-        assert_eq!(diagnostic.message, "column \"x\" does not exist (42703)");
-        assert_eq!(
-            diagnostic.notes,
-            ["there is a column", "at character 8 of: SELECT x"]
-        );
-        assert_eq!(diagnostic.hint.as_deref(), Some("perhaps y"));
     }
 
     #[test]

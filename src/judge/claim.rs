@@ -114,6 +114,14 @@ fn comparable<'a>(bench: &Bench<'a>) -> Option<&'a Record> {
 /// An article that was edited since it was accepted measures something else; the two values
 /// then say nothing about one another.
 fn inputs_differ(bench: &Bench, accepted: &Record) -> Option<String> {
+    let query = Record::claim_query(&bench.claim.name.value);
+    let now = bench.record.queries.fields.get(&query);
+    // A record of before has no queries.
+    if let Some(then) = accepted.queries.fields.get(&query)
+        && Some(then) != now
+    {
+        return Some("its query was changed since the record was accepted".to_owned());
+    }
     bench.measured()?.reads.iter().find_map(|id| {
         let here = bench.record.experiments.get(id)?;
         let Some(there) = accepted.experiments.get(id) else {

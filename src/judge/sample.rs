@@ -158,6 +158,7 @@ pub fn record(host: &str, values: &[(&str, &str)]) -> Record {
         article: "sample".to_owned(),
         profile: "full".to_owned(),
         params: IndexMap::new(),
+        queries: Fingerprint::default(),
         environment: Environment {
             server: ServerEnvironment::default(),
             host: HostEnvironment {

@@ -530,6 +530,34 @@ fn exact_and_bounded_claims_are_held_against_the_accepted_record() {
 }
 
 #[test]
+fn a_claim_whose_query_was_changed_is_not_held_against_its_record() {
+    let article = article("", vec![claim("x", "", "")]);
+    let with = |value: &str, query: Option<&str>| {
+        let mut record = record("a", &[("x", value)]);
+        let query = query.map(|sql| (Record::claim_query("x"), sql.to_owned()));
+        record.queries.fields.extend(query);
+        record
+    };
+    let now = with("5", Some("SELECT 5"));
+    let outcome = |accepted: &Record| {
+        let context = Context {
+            accepted: Some(accepted),
+            ..here()
+        };
+        judge(&article, &now, &context).remove(0).outcome
+    };
+    assert_eq!(
+        outcome(&with("4", Some("SELECT 4"))),
+        Outcome::Skipped {
+            reason: "its query was changed since the record was accepted".to_owned()
+        }
+    );
+    for same in [with("4", Some("SELECT 5")), with("4", None)] {
+        assert!(matches!(outcome(&same), Outcome::DoesNotHold { .. }));
+    }
+}
+
+#[test]
 fn an_experiment_that_was_changed_is_not_held_against_its_record() {
     let article = article("", vec![claim("x", "", "")]);
     let with = |value: &str, fingerprint: &str| {

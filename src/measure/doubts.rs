@@ -5,6 +5,7 @@ use super::instrument::Window;
 use super::statistics::median;
 use crate::article::Experiment;
 use crate::engine::session::Session;
+use crate::parse::sql::words;
 use crate::quantity::Number;
 use crate::record::{Doubt, Sample};
 use bigdecimal::BigDecimal;
@@ -80,11 +81,10 @@ impl Watch {
                 "measure more rows, and do not quote this time",
             );
         }
-        let steal = self.cpu.zip(cpu_times()).and_then(|(before, after)| {
-            let total = after.total.checked_sub(before.total)?;
-            // A tick is 10 ms: below a hundred of them a share means nothing.
-            (total >= 100).then(|| (after.steal - before.steal) as f64 / total as f64)
-        });
+        let steal = self
+            .cpu
+            .zip(cpu_times())
+            .and_then(|(before, after)| after.steal_since(before));
         if let Some(share) = steal.filter(|share| *share > STEAL) {
             doubt(
                 "cpu-steal",
@@ -107,13 +107,7 @@ pub fn own_checkpoint(experiment: &Experiment) -> bool {
         .statements
         .iter()
         .any(|statement| {
-            let first: Vec<String> = statement
-                .text
-                .text
-                .split_whitespace()
-                .take(2)
-                .map(str::to_ascii_lowercase)
-                .collect();
+            let first: Vec<String> = words(&statement.text.text).take(2).collect();
             let first: Vec<&str> = first.iter().map(String::as_str).collect();
             matches!(
                 first.as_slice(),
@@ -148,6 +142,16 @@ async fn autovacuum(observer: &mut Session) -> Option<String> {
 struct CpuTimes {
     total: u64,
     steal: u64,
+}
+
+impl CpuTimes {
+    /// The share of the time between; None where it is too short to tell, or a counter went back.
+    fn steal_since(self, before: Self) -> Option<f64> {
+        let total = self.total.checked_sub(before.total)?;
+        let steal = self.steal.checked_sub(before.steal)?;
+        // A tick is 10 ms: below a hundred of them a share means nothing.
+        (total >= 100).then(|| steal as f64 / total as f64)
+    }
 }
 
 /// The first line of /proc/stat, in ticks; None where there is none.
@@ -218,6 +222,73 @@ fn outlying(runs: &[(u32, BigDecimal)]) -> Vec<(u32, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parse::sample::article;
+    use crate::quantity::{Column, Table, Value};
+    use indexmap::IndexMap;
+
+    #[test]
+    fn stolen_time_is_a_share_of_at_least_a_second() {
+        let times = |total, steal| CpuTimes { total, steal };
+        for (after, share) in [
+            (times(1200, 70), Some(0.1)),
+            (times(1200, 50), Some(0.0)),
+            (times(1099, 90), None),
+            // Some hypervisors take back what they counted.
+            (times(1200, 49), None),
+            (times(900, 50), None),
+        ] {
+            assert_eq!(after.steal_since(times(1000, 50)), share);
+        }
+    }
+
+    #[test]
+    fn a_measure_that_asks_for_a_checkpoint_is_told_from_one_that_meets_it() {
+        for (measure, own) in [
+            ("CHECKPOINT;", true),
+            ("SELECT 1;\n-- now\nCHECKPOINT;", true),
+            ("/* a */ create database d;", true),
+            ("INSERT INTO checkpoint SELECT 1;", false),
+        ] {
+            let text = format!(
+                "---\ntitle: T\npostgres: {{version: \"16.15\"}}\n---\n```sql experiment e\n{measure}\n```\n"
+            );
+            let article = article(&text);
+            let experiment = article.experiments().next().unwrap();
+            assert_eq!(own_checkpoint(experiment), own, "{measure}");
+        }
+    }
+
+    #[test]
+    fn an_outlier_is_told_with_its_cell_and_run() {
+        let sample = |run, elapsed: &str| Sample {
+            cell: 0,
+            run,
+            row: Table {
+                columns: vec![Column::new("elapsed_ms", "double precision")],
+                rows: vec![vec![Value::from_postgres(
+                    Some(elapsed),
+                    "double precision",
+                )]],
+            },
+            results: IndexMap::new(),
+        };
+        let samples: Vec<Sample> = (1..)
+            .zip(["100", "101", "99", "100", "300"])
+            .map(|(run, elapsed)| sample(run, elapsed))
+            .collect();
+        let told = |samples| -> Vec<String> {
+            outliers(samples, |cell| format!("k={cell}, "))
+                .into_iter()
+                .map(|doubt| doubt.message)
+                .collect()
+        };
+        assert_eq!(
+            told(&samples),
+            ["k=0, run 5: took 3.00 times the cell's median"]
+        );
+        // Of four runs one cannot tell.
+        assert!(told(&samples[1..]).is_empty());
+    }
 
     #[test]
     fn one_slow_run_among_five_is_an_outlier_and_equal_runs_are_none() {

@@ -1,8 +1,7 @@
 //! What the host is: the facts that timings depend on, hashed so that results of two machines are
 //! told apart.
 
-use crate::record::{HostEnvironment, ToolEnvironment};
-use sha2::{Digest, Sha256};
+use crate::record::{HostEnvironment, ToolEnvironment, sha256_of};
 use std::fs;
 
 /// This machine. `storage` says what the data directory lies on.
@@ -39,10 +38,7 @@ pub fn tool(protocol: u32) -> ToolEnvironment {
 /// The hex sha256 of a part of the environment, taken while its own `sha256` is empty.
 pub fn sha256(part: &impl serde::Serialize) -> String {
     let json = serde_json::to_vec(part).expect("an environment serialises");
-    Sha256::digest(json)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    sha256_of(&json)
 }
 
 fn read(path: &str) -> Option<String> {

@@ -3,10 +3,12 @@
 
 use super::script::{self, Rules};
 use crate::article::{Article, Fixture};
+use crate::diagnostic::Diagnostic;
 use crate::engine::Server;
 use crate::engine::session::{Role, Session, SessionError};
 use crate::exit_code::Failure;
 use crate::plan::Resolved;
+use crate::source::Spanned;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -17,6 +19,8 @@ const TIMEOUT: Duration = Duration::from_secs(3600);
 #[derive(Debug, Default)]
 pub struct Fixtures {
     built: BTreeSet<String>,
+    /// Those that are wrong, which was told; with those that are built from them.
+    failed: BTreeSet<String>,
 }
 
 /// The database a fixture stands in.
@@ -25,16 +29,17 @@ pub fn database(fixture: &str) -> String {
 }
 
 impl Fixtures {
-    /// Builds a fixture and those it is built from, unless they stand already.
+    /// Builds a fixture and those it is built from, unless they stand already. One that failed
+    /// for another experiment is not tried again.
     pub async fn build(
         &mut self,
         server: &Server,
         article: &Article,
         resolved: &Resolved,
-        id: &str,
+        fixture: &Spanned<String>,
     ) -> Result<(), Failure> {
         let mut chain: Vec<&Fixture> = Vec::new();
-        let mut next = Some(id);
+        let mut next = Some(fixture.value.as_str());
         while let Some(id) = next.filter(|id| !self.built.contains(*id)) {
             let Some(fixture) = article.fixtures().find(|fixture| fixture.id.value == id) else {
                 break;
@@ -42,9 +47,21 @@ impl Fixtures {
             chain.push(fixture);
             next = fixture.from.as_ref().map(|from| from.value.as_str());
         }
+        let is_known_wrong = |link: &&Fixture| self.failed.contains(&link.id.value);
+        if let Some(wrong) = chain.iter().find(|link| is_known_wrong(link)) {
+            let message = format!("not measured: fixture `{}` failed", wrong.id.value);
+            let diagnostic = Diagnostic::error(message).at(&article.source, fixture.span);
+            return Err(Failure::article(diagnostic));
+        }
         for fixture in chain.into_iter().rev() {
-            build_one(server, article, resolved, fixture).await?;
-            self.built.insert(fixture.id.value.clone());
+            let id = &fixture.id.value;
+            match build_one(server, article, resolved, fixture).await {
+                Ok(()) => self.built.insert(id.clone()),
+                Err(failure) => {
+                    self.failed.insert(id.clone());
+                    return Err(failure);
+                }
+            };
         }
         Ok(())
     }
@@ -65,13 +82,13 @@ async fn build_one(
         source: &article.source,
         timeout: TIMEOUT,
     };
-    script::run(&mut session, None, &fixture.script, &mut variables, rules)
-        .await
-        .map(drop)
-        .map_err(|(_, error)| {
-            let note = format!("in fixture `{}`", fixture.id.value);
-            failure(error, note)
-        })
+    let ran = script::run(&mut session, None, &fixture.script, &mut variables, rules).await;
+    // Nobody may be connected to what is about to be cloned.
+    session.close().await;
+    ran.map(drop).map_err(|(_, error)| {
+        let note = format!("in fixture `{}`", fixture.id.value);
+        failure(error, note)
+    })
 }
 
 /// An error of a script as the failure it is, with where it happened.

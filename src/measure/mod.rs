@@ -4,7 +4,7 @@
 //! 2. [`fixture`] builds the starting state once and clones it for each fresh state.
 //! 3. [`protocol`] walks cells and runs: setup, warm-up, the measured window, collects.
 //! 4. [`instrument`]s read around the window; [`doubts`] watch it.
-//! 5. After each unit the samples are handed to the store.
+//! 5. After each cell the samples are handed to the store.
 
 pub mod clock;
 mod doubts;
@@ -45,11 +45,11 @@ pub struct Request<'a> {
 pub trait Progress {
     /// What runs now: an experiment's cell ("indexes=8") and phase.
     fn activity(&self, experiment: &str, cell: &str, phase: &str);
-    /// A unit (one cell, or one run of one where cells are interleaved) is measured and stored.
+    /// All runs of a cell are measured and stored.
     fn unit_done(&self, experiment: &str, cell: usize, seconds: f64);
 }
 
-/// Measures what is still missing of an experiment; every unit is in the store when it returns.
+/// Measures what is still missing of an experiment; every cell is in the store when it returns.
 pub async fn measure(
     server: &mut Server,
     fixtures: &mut Fixtures,
@@ -68,31 +68,26 @@ pub async fn measure(
             "",
             &format!("fixture {}", fixture.value),
         );
-        fixtures
-            .build(server, article, resolved, &fixture.value)
-            .await?;
+        fixtures.build(server, article, resolved, fixture).await?;
     }
     let (applied, read_back) =
         settings::apply(server, article, experiment, &resolved.params).await?;
     let start = StoredExperiment {
         inputs: request.inputs.clone(),
         host: request.host.to_owned(),
-        measured_at: request
-            .kept
-            .map_or_else(clock::now, |kept| kept.measured_at.clone()),
         settings: read_back,
-        ..protocol::reusable(experiment, request.kept)
+        ..request.kept.cloned().unwrap_or_else(|| StoredExperiment {
+            measured_at: clock::now(),
+            ..StoredExperiment::default()
+        })
     };
-    let mut writer = request
+    let writer = request
         .store
-        .writer(&experiment.id.value, request.fingerprint, &start)
-        .map_err(|error| {
-            Failure::internal(format!(
-                "cannot write results of `{}`: {error}",
-                experiment.id.value
-            ))
-        })?;
-    let result = protocol::run(server, request, &start, &mut writer, progress).await;
+        .writer(&experiment.id.value, request.fingerprint, &start);
+    let result = match writer {
+        Ok(writer) => protocol::run(server, request, &start, writer, progress).await,
+        Err(failure) => Err(failure),
+    };
     let undone = settings::undo(server, applied).await;
     result.and(undone)
 }
@@ -119,3 +114,6 @@ pub async fn prepare(server: &Server, article: &Article) -> Result<(), Failure> 
         Err(Failure::Article(problems))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,8 +3,8 @@
 
 use super::doubts::{self, Watch};
 use super::fixture::{self, author_session, create_database};
-use super::instrument::{Probe, Sessions, Window, instrument};
-use super::sample::{RowBuilder, statements_table, typed};
+use super::instrument::{INSTRUMENTS, Instrument, Probe, Sessions, Window};
+use super::sample::{RowBuilder, statements_table, typed, unfit};
 use super::script::{self, Ran, Rules, ScriptError};
 use super::settings::tool_session;
 use super::{Progress, Request};
@@ -23,20 +23,12 @@ use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// What of an interrupted run can be kept: whole cells where cells do not see one another.
-pub fn reusable(experiment: &Experiment, kept: Option<&StoredExperiment>) -> StoredExperiment {
-    match kept {
-        Some(kept) if experiment.cells_stand_alone() => kept.clone(),
-        _ => StoredExperiment::default(),
-    }
-}
-
 /// Measures every cell that `start` does not hold and hands each to the store.
 pub async fn run(
     server: &Server,
     request: &Request<'_>,
     start: &StoredExperiment,
-    writer: &mut ResultWriter,
+    mut writer: ResultWriter,
     progress: &dyn Progress,
 ) -> Result<(), Failure> {
     let control = tool_session(server).await?;
@@ -52,14 +44,14 @@ pub async fn run(
         .filter(|cell| start.samples.iter().all(|sample| sample.cell != *cell))
         .collect();
     let units = match request.experiment.order {
-        Order::Sequential => protocol.sequential(&cells, writer).await?,
-        Order::Interleave => protocol.interleaved(&cells, writer).await?,
+        Order::Sequential => protocol.sequential(&cells, &mut writer).await?,
+        Order::Interleave => protocol.interleaved(&cells, &mut writer).await?,
     };
     samples.extend(units);
     let late = doubts::outliers(&samples, |cell| {
         prefix(&cell_label(request.experiment, cell))
     });
-    writer.finished(&late).map_err(|error| store_failed(&error))
+    writer.finished(&late)
 }
 
 /// `indexes=8 fillfactor=90`, or nothing where there is no matrix.
@@ -80,10 +72,6 @@ fn prefix(label: &str) -> String {
     } else {
         format!("{label}, ")
     }
-}
-
-fn store_failed(error: &std::io::Error) -> Failure {
-    Failure::internal(format!("cannot store what was measured: {error}"))
 }
 
 struct Protocol<'a> {
@@ -139,7 +127,7 @@ impl Protocol<'_> {
                 samples.push(self.one_run(cell, run, &mut state).await?);
             }
             previous = self.end_cell(cell, state).await?;
-            self.store_unit(writer, cell, began, &samples)?;
+            self.store_cell(writer, cell, began.elapsed().as_secs_f64(), &samples)?;
             all.extend(samples);
         }
         if let Some(state) = previous {
@@ -156,7 +144,7 @@ impl Protocol<'_> {
     ) -> Result<Vec<Sample>, Failure> {
         let mut states: BTreeMap<usize, State> = BTreeMap::new();
         let mut samples: BTreeMap<usize, Vec<Sample>> = BTreeMap::new();
-        let mut began: BTreeMap<usize, f64> = BTreeMap::new();
+        let mut seconds: BTreeMap<usize, f64> = BTreeMap::new();
         loop {
             let mut measured = false;
             for &cell in cells {
@@ -167,14 +155,13 @@ impl Protocol<'_> {
                 measured = true;
                 let run = u32::try_from(done.len()).unwrap_or(u32::MAX) + 1;
                 let start = Instant::now();
-                let state = match states.remove(&cell) {
+                let mut state = match states.remove(&cell) {
                     Some(state) => self.renew(cell, run, state).await?,
                     None => self.begin_cell(cell, None).await?,
                 };
-                let mut state = state;
                 let sample = self.one_run(cell, run, &mut state).await?;
                 samples.entry(cell).or_default().push(sample);
-                *began.entry(cell).or_default() += start.elapsed().as_secs_f64();
+                *seconds.entry(cell).or_default() += start.elapsed().as_secs_f64();
                 states.insert(cell, state);
             }
             if !measured {
@@ -186,30 +173,23 @@ impl Protocol<'_> {
                 self.discard(state).await?;
             }
         }
-        for (cell, samples) in &samples {
-            let doubts = std::mem::take(&mut self.doubts);
-            let seconds = began.get(cell).copied().unwrap_or_default();
-            writer
-                .unit(*cell, seconds, samples, &doubts)
-                .map_err(|error| store_failed(&error))?;
-            let id = &self.request.experiment.id.value;
-            self.progress.unit_done(id, *cell, seconds);
+        for (&cell, samples) in &samples {
+            let seconds = seconds.get(&cell).copied().unwrap_or_default();
+            self.store_cell(writer, cell, seconds, samples)?;
         }
         Ok(samples.into_values().flatten().collect())
     }
 
-    fn store_unit(
+    /// Hands a cell with all its runs, and the doubts of late, to the store.
+    fn store_cell(
         &mut self,
         writer: &mut ResultWriter,
         cell: usize,
-        began: Instant,
+        seconds: f64,
         samples: &[Sample],
     ) -> Result<(), Failure> {
-        let seconds = began.elapsed().as_secs_f64();
         let doubts = std::mem::take(&mut self.doubts);
-        writer
-            .unit(cell, seconds, samples, &doubts)
-            .map_err(|error| store_failed(&error))?;
+        writer.unit(cell, seconds, samples, &doubts)?;
         let id = &self.request.experiment.id.value;
         self.progress.unit_done(id, cell, seconds);
         Ok(())
@@ -379,14 +359,7 @@ impl Protocol<'_> {
             state.subject = self.subject(&state.database, &state.variables).await?;
         }
         self.activity(cell, &format!("run {run}"));
-        let mut row = RowBuilder::default();
-        let mut probes: Vec<Box<dyn Probe>> = experiment
-            .instruments
-            .iter()
-            .filter_map(|choice| Some((instrument(&choice.value.name)?.probe)()))
-            .collect();
-        // The WAL position is read last before and first after: `wal` is first of the catalogue.
-        probes_in_catalogue_order(experiment, &mut probes);
+        let mut probes = probes(experiment);
         let watch = Watch::begin(&mut self.control, &mut state.observer).await;
         for probe in probes.iter_mut().rev() {
             let mut sessions = sessions(&mut self.control, state);
@@ -397,33 +370,24 @@ impl Protocol<'_> {
             statements: ran.statements.clone(),
             rows: ran.rows,
         };
+        let mut row = RowBuilder::new(self.request);
         let mut results = IndexMap::new();
         for probe in &mut probes {
             let mut sessions = sessions(&mut self.control, state);
             let reading = probe
                 .after(&mut sessions, &window)
                 .await
-                .map_err(Failure::from)?;
+                .map_err(|error| self.reading_failure(cell, run, error))?;
             for (column, value) in reading.columns {
-                row.push(column, value, None)?;
+                row.push_own(column, value)?;
             }
             results.extend(reading.results);
         }
-        let place = format!("{}run {run}", prefix(&cell_label(experiment, cell)));
-        let found = watch
-            .end(
-                &mut self.control,
-                &mut state.observer,
-                &window,
-                doubts::own_checkpoint(experiment),
-                &place,
-            )
-            .await;
-        self.doubts.extend(found);
-        row.push(
+        self.watched(watch, &window, cell, run, state).await;
+        let rows = ran.rows.map(|rows| rows.to_string());
+        row.push_own(
             Column::new("rows", "numeric"),
-            Value::from_postgres(ran.rows.map(|rows| rows.to_string()).as_deref(), "numeric"),
-            None,
+            Value::from_postgres(rows.as_deref(), "numeric"),
         )?;
         results.insert("statements".to_owned(), statements_table(&ran));
         self.collect(cell, run, state, &mut row, &mut results)
@@ -438,6 +402,23 @@ impl Protocol<'_> {
             row: row.table(),
             results,
         })
+    }
+
+    /// Keeps the doubts about the window that just ended.
+    async fn watched(
+        &mut self,
+        watch: Watch,
+        window: &Window,
+        cell: usize,
+        run: u32,
+        state: &mut State,
+    ) {
+        let experiment = self.request.experiment;
+        let place = format!("{}run {run}", prefix(&cell_label(experiment, cell)));
+        let own_checkpoint = doubts::own_checkpoint(experiment);
+        let (control, observer) = (&mut self.control, &mut state.observer);
+        let found = watch.end(control, observer, window, own_checkpoint, &place);
+        self.doubts.extend(found.await);
     }
 
     /// `measure` itself. An expected error ends it as a success does; its absence is a failure.
@@ -478,6 +459,26 @@ impl Protocol<'_> {
         }
     }
 
+    /// That an instrument cannot read is our bug, unless the log is gone that it would read.
+    fn reading_failure(&self, cell: usize, run: u32, error: SessionError) -> Failure {
+        const UNDEFINED_FILE: &str = "58P01";
+        match error {
+            SessionError::Sql(error) if error.sqlstate == UNDEFINED_FILE => Failure::article(
+                Diagnostic::error(format!(
+                    "the write-ahead log of this run is gone before it could be read: {}",
+                    error.message
+                ))
+                .at(&self.request.article.source, self.experiment().measure.span)
+                .note(format!("{}, run {run}", self.place(cell, "measure")))
+                .hint(
+                    "a checkpoint removed it: raise `max_wal_size` or `wal_keep_size` under \
+                     `postgres: {settings: …}`",
+                ),
+            ),
+            error => error.into(),
+        }
+    }
+
     fn run_failure(&self, cell: usize, run: u32, error: ScriptError) -> Failure {
         // Duplicate keys, or a table that is there already, on a later run: the state was kept.
         let kept_state = run > 1
@@ -506,7 +507,7 @@ impl Protocol<'_> {
         cell: usize,
         run: u32,
         state: &mut State,
-        row: &mut RowBuilder,
+        row: &mut RowBuilder<'_>,
         results: &mut IndexMap<String, Table>,
     ) -> Result<(), Failure> {
         let experiment = self.request.experiment;
@@ -518,10 +519,14 @@ impl Protocol<'_> {
             };
             let table = typed(session, &sql, &result).await;
             if let Some(name) = &collect.name {
+                if let Some(problem) = unfit(&table, &result) {
+                    let source = &self.request.article.source;
+                    let diagnostic = Diagnostic::error(problem).at(source, collect.phase.span);
+                    return Err(Failure::article(diagnostic));
+                }
                 results.insert(name.value.clone(), table);
                 continue;
             }
-            let place = Some((self.request, collect.phase.span));
             let [only] = table.rows.as_slice() else {
                 return Err(Failure::article(
                     Diagnostic::error(format!(
@@ -533,7 +538,7 @@ impl Protocol<'_> {
                 ));
             };
             for (column, value) in table.columns.iter().zip(only) {
-                row.push(column.clone(), value.clone(), place)?;
+                row.push_queried(column.clone(), value.clone(), collect.phase.span)?;
             }
         }
         Ok(())
@@ -567,7 +572,7 @@ impl Protocol<'_> {
         &self,
         ran: &Ran,
         state: &mut State,
-        row: &mut RowBuilder,
+        row: &mut RowBuilder<'_>,
     ) -> Result<(), Failure> {
         let Some((sql, result)) = &ran.last else {
             return Ok(());
@@ -576,9 +581,9 @@ impl Protocol<'_> {
             return Ok(());
         }
         let table = typed(&mut state.subject, sql, result).await;
-        let place = Some((self.request, self.experiment().measure.span));
+        let span = self.experiment().measure.span;
         for (column, value) in table.columns.into_iter().zip(&table.rows[0]) {
-            row.push(column, value.clone(), place)?;
+            row.push_queried(column, value.clone(), span)?;
         }
         Ok(())
     }
@@ -614,20 +619,18 @@ fn sessions<'s>(control: &'s mut Session, state: &'s mut State) -> Sessions<'s> 
     }
 }
 
-fn probes_in_catalogue_order(experiment: &Experiment, probes: &mut Vec<Box<dyn Probe>>) {
-    let place = |name: &str| {
-        super::instrument::INSTRUMENTS
-            .iter()
-            .position(|instrument| instrument.name == name)
+/// One of each instrument the experiment reads, in the order of the catalogue: `wal` is its first,
+/// so that its position is read first after a window, and last before it.
+fn probes(experiment: &Experiment) -> Vec<Box<dyn Probe>> {
+    let chosen = |instrument: &&Instrument| {
+        let mut choices = experiment.instruments.iter();
+        choices.any(|choice| choice.value.name == instrument.name)
     };
-    let mut ordered: Vec<(Option<usize>, Box<dyn Probe>)> = experiment
-        .instruments
+    INSTRUMENTS
         .iter()
-        .map(|choice| place(&choice.value.name))
-        .zip(probes.drain(..))
-        .collect();
-    ordered.sort_by_key(|(place, _)| *place);
-    probes.extend(ordered.into_iter().map(|(_, probe)| probe));
+        .filter(chosen)
+        .map(|instrument| (instrument.probe)())
+        .collect()
 }
 
 async fn script_rollback(session: &mut Session) -> Result<(), Failure> {

@@ -3,10 +3,11 @@
 use super::Request;
 use super::script::Ran;
 use crate::diagnostic::Diagnostic;
-use crate::engine::session::{Session, StatementResult};
+use crate::engine::session::{KEPT_ROWS, Session, StatementResult};
 use crate::exit_code::Failure;
 use crate::quantity::{Column, Table, Value};
 use crate::source::Span;
+use std::collections::BTreeSet;
 
 /// A result with its columns' types, asked of the same session. What cannot be described (a table
 /// that the statement itself dropped) is text.
@@ -45,36 +46,57 @@ pub fn statements_table(ran: &Ran) -> Table {
     }
 }
 
-/// One row that grows column by column; a name that stands twice is the article's mistake.
-#[derive(Default)]
-pub struct RowBuilder {
+/// One row of the experiment's table that grows column by column. A name that stands twice, or is
+/// a key's, is the article's mistake.
+pub struct RowBuilder<'r> {
+    request: &'r Request<'r>,
     cells: Vec<(Column, Value)>,
 }
 
-impl RowBuilder {
-    pub fn push(
+impl<'r> RowBuilder<'r> {
+    pub fn new(request: &'r Request<'r>) -> Self {
+        Self {
+            request,
+            cells: Vec::new(),
+        }
+    }
+
+    /// What an instrument or the protocol itself adds.
+    pub fn push_own(&mut self, column: Column, value: Value) -> Result<(), Failure> {
+        let experiment = self.request.experiment;
+        let span = experiment.cells.span.unwrap_or(experiment.measure.span);
+        let hint = "give the matrix column another name";
+        self.push(column, value, span, hint)
+    }
+
+    /// What a query of the article, at `span`, adds.
+    pub fn push_queried(
         &mut self,
         column: Column,
         value: Value,
-        place: Option<(&Request<'_>, Span)>,
+        span: Span,
     ) -> Result<(), Failure> {
-        if self
-            .cells
-            .iter()
-            .any(|(known, _)| known.name == column.name)
-            || ["run"].contains(&column.name.as_str())
-            || place
-                .is_some_and(|(request, _)| request.experiment.cells.columns.contains(&column.name))
-        {
-            let mut diagnostic = Diagnostic::error(format!(
-                "the column `{}` is there already: an instrument, the matrix or another query has it",
-                column.name
-            ))
-            .hint("give it another name with AS");
-            if let Some((request, span)) = place {
-                diagnostic = diagnostic.at(&request.article.source, span);
-            }
-            return Err(Failure::article(diagnostic));
+        self.push(column, value, span, "give it another name with AS")
+    }
+
+    fn push(
+        &mut self,
+        column: Column,
+        value: Value,
+        span: Span,
+        hint: &str,
+    ) -> Result<(), Failure> {
+        let name = &column.name;
+        let known = name == "run"
+            || self.request.experiment.cells.columns.contains(name)
+            || self.cells.iter().any(|(known, _)| known.name == *name);
+        if known {
+            let message = format!(
+                "the column `{name}` is there already: an instrument, the matrix or another query \
+                 has it"
+            );
+            let diagnostic = Diagnostic::error(message).at(&self.request.article.source, span);
+            return Err(Failure::article(diagnostic.hint(hint)));
         }
         self.cells.push((column, value));
         Ok(())
@@ -87,4 +109,20 @@ impl RowBuilder {
             rows: vec![row],
         }
     }
+}
+
+/// What keeps a result from being a table of its own, if anything does.
+pub fn unfit(table: &Table, result: &StatementResult) -> Option<String> {
+    if result.rows_not_kept > 0 {
+        let rows = result.rows.len() as u64 + result.rows_not_kept;
+        return Some(format!(
+            "this result has {rows} rows; {KEPT_ROWS} are kept at most"
+        ));
+    }
+    let mut names = BTreeSet::new();
+    let twice = table
+        .columns
+        .iter()
+        .find(|column| !names.insert(&column.name));
+    twice.map(|column| format!("this result has two columns `{}`", column.name))
 }

@@ -5,10 +5,10 @@ use super::instrument::StatementTime;
 use crate::article::{Scalar, Script, Statement, Terminator, Variables};
 use crate::diagnostic::Diagnostic;
 use crate::engine::session::{Session, SessionError, SqlError, StatementResult};
-use crate::parse::sql::{Expanded, expand};
+use crate::parse::sql::{Expanded, expand, words};
 use crate::source::{Source, Span};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What every statement of an article runs under.
 #[derive(Clone, Copy)]
@@ -131,14 +131,25 @@ async fn timed(
     place: &Place<'_>,
     ran: &mut Ran,
 ) -> Result<StatementResult, ScriptError> {
+    let began = Instant::now();
     let result = session.execute_within(sql, place.rules.timeout).await;
-    let mut time = StatementTime::default();
+    let mut time = StatementTime {
+        elapsed: began.elapsed(),
+        ..StatementTime::default()
+    };
     if let Some(clock) = server_clock
         && ran.statements.len() < SERVER_CLOCK_STATEMENTS
     {
         time.server_ms = server_ms(clock, session.backend_pid()).await;
     }
-    let result = result.map_err(|error| place.error(sql, error))?;
+    let result = match result {
+        Ok(result) => result,
+        Err(error) => {
+            // An error that is expected took its time too: that of a lock not had, say.
+            ran.statements.push(time);
+            return Err(place.error(sql, error));
+        }
+    };
     time.elapsed = result.elapsed;
     time.rows = result.command_rows;
     ran.rows = result.command_rows.or(ran.rows);
@@ -163,16 +174,15 @@ async fn server_ms(clock: &mut Session, pid: i32) -> Option<f64> {
 
 /// Whether a transaction is open after a statement, by its first words.
 fn transaction_after(sql: &str, before: bool) -> bool {
-    let words: Vec<String> = sql
-        .split_whitespace()
-        .take(3)
-        .map(|word| word.trim_end_matches(';').to_ascii_lowercase())
-        .collect();
+    let words: Vec<String> = words(sql).take(4).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words.as_slice() {
         ["begin", ..] | ["start", "transaction", ..] => true,
-        ["rollback", "to", ..] | ["rollback", "work" | "transaction", "to"] => before,
-        ["commit" | "end" | "rollback" | "abort", ..] => words.contains(&"chain"),
+        ["rollback", "to", ..] | ["rollback", "work" | "transaction", "to", ..] => before,
+        ["commit" | "rollback", "prepared", ..] => before,
+        ["commit" | "end" | "rollback" | "abort", rest @ ..] => {
+            rest.contains(&"chain") && !rest.contains(&"no")
+        }
         ["prepare", "transaction", ..] => false,
         _ => before,
     }
@@ -302,7 +312,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transactions_are_followed_by_their_first_words() {
+    fn transactions_are_followed_by_their_words() {
         for (sql, before, after) in [
             ("BEGIN", false, true),
             (
@@ -315,6 +325,10 @@ mod tests {
             ("ROLLBACK TO SAVEPOINT s", true, true),
             ("rollback work to s", true, true),
             ("COMMIT AND CHAIN", true, true),
+            ("commit work and no chain", true, false),
+            ("ROLLBACK PREPARED 'x'", true, true),
+            ("/* a */ -- b\nBEGIN", false, true),
+            ("end;", true, false),
             ("select 1", false, false),
         ] {
             assert_eq!(transaction_after(sql, before), after, "{sql}");

@@ -34,7 +34,8 @@ pub async fn apply(
     }
     let wanted = wanted(article, experiment, variables)?;
     let mut control = tool_session(server).await?;
-    let applied = if needs_restart(&mut control, article, experiment).await? {
+    let contexts = contexts(&mut control).await?;
+    let applied = if needs_restart(&contexts, article, experiment)? {
         Applied::Restarted
     } else {
         Applied::Reloaded(wanted.keys().cloned().collect())
@@ -167,50 +168,55 @@ fn first_cell(rows: Vec<Vec<Option<String>>>) -> String {
         .unwrap_or_default()
 }
 
-/// Whether one of the settings takes effect only at server start. Unknown ones are the article's.
-async fn needs_restart(
-    control: &mut Session,
-    article: &Article,
-    experiment: &Experiment,
-) -> Result<bool, Failure> {
-    let rows = execute(
-        control,
-        "SELECT name, context FROM pg_catalog.pg_settings ORDER BY name",
-    )
-    .await?;
-    let known: BTreeMap<String, String> = rows
+/// Every setting's name in lower case, with its context: when a change of it takes effect.
+async fn contexts(control: &mut Session) -> Result<BTreeMap<String, String>, Failure> {
+    let sql = "SELECT lower(name), context FROM pg_catalog.pg_settings ORDER BY name";
+    let rows = execute(control, sql).await?;
+    Ok(rows
         .into_iter()
         .filter_map(|row| {
             let mut cells = row.into_iter().flatten();
             Some((cells.next()?, cells.next()?))
         })
-        .collect();
+        .collect())
+}
+
+/// Whether one of the settings takes effect only at server start. Those that cannot be set are the
+/// article's mistake.
+fn needs_restart(
+    contexts: &BTreeMap<String, String>,
+    article: &Article,
+    experiment: &Experiment,
+) -> Result<bool, Failure> {
     let mut restart = false;
+    let mut problems = Vec::new();
     for (name, value) in &experiment.settings {
-        match known.get(name).map(String::as_str) {
-            Some("postmaster") => restart = true,
+        let problem = match contexts.get(&name.to_ascii_lowercase()).map(String::as_str) {
             Some("internal") => {
-                return Err(Failure::article(
-                    Diagnostic::error(format!("`{name}` cannot be set: it is fixed at build time"))
-                        .at(&article.source, value.span),
-                ));
+                Diagnostic::error(format!("`{name}` cannot be set: it is fixed at build time"))
             }
-            Some(_) => {}
-            None if name.contains('.') => {}
+            Some(context) => {
+                restart |= context == "postmaster";
+                continue;
+            }
+            None if name.contains('.') => continue,
             // The fake engine knows no settings.
-            None if known.is_empty() => {}
+            None if contexts.is_empty() => continue,
             None => {
-                let mut diagnostic =
-                    Diagnostic::error(format!("this server has no setting `{name}`"))
-                        .at(&article.source, value.span);
-                if let Some(hint) = did_you_mean(name, known.keys().map(String::as_str)) {
-                    diagnostic = diagnostic.hint(hint);
+                let problem = Diagnostic::error(format!("this server has no setting `{name}`"));
+                match did_you_mean(name, contexts.keys().map(String::as_str)) {
+                    Some(hint) => problem.hint(hint),
+                    None => problem,
                 }
-                return Err(Failure::article(diagnostic));
             }
-        }
+        };
+        problems.push(problem.at(&article.source, value.span));
     }
-    Ok(restart)
+    if problems.is_empty() {
+        Ok(restart)
+    } else {
+        Err(Failure::Article(problems))
+    }
 }
 
 async fn reload(
@@ -272,4 +278,93 @@ fn identifier(name: &str) -> String {
         .map(quote_identifier)
         .collect::<Vec<_>>()
         .join(".")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse::sample::article;
+
+    fn with_settings(settings: &str) -> Article {
+        article(&format!(
+            "---\ntitle: T\npostgres: {{version: \"16.15\"}}\nparams: {{memory: 4MB, folder: /tmp}}\n---\n\
+             ```sql experiment e\n--| settings: {{{settings}}}\nSELECT 1;\n```\n"
+        ))
+    }
+
+    fn first(article: &Article) -> &Experiment {
+        article.experiments().next().unwrap()
+    }
+
+    fn messages<T>(result: Result<T, Failure>) -> Vec<String> {
+        match result {
+            Ok(_) => Vec::new(),
+            Err(Failure::Article(problems)) => problems
+                .iter()
+                .map(|problem| {
+                    assert!(problem.place.is_some());
+                    problem.message.clone()
+                })
+                .collect(),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+
+    fn contexts() -> BTreeMap<String, String> {
+        [
+            ("work_mem", "user"),
+            ("datestyle", "user"),
+            ("shared_buffers", "postmaster"),
+            ("block_size", "internal"),
+        ]
+        .map(|(name, context)| (name.to_owned(), context.to_owned()))
+        .into()
+    }
+
+    #[test]
+    fn a_setting_of_the_postmaster_needs_a_restart_and_no_other() {
+        for (settings, restart) in [
+            ("work_mem: 8MB", false),
+            ("DateStyle: ISO", false),
+            ("my.own: x", false),
+            ("work_mem: 8MB, Shared_Buffers: 1GB", true),
+        ] {
+            let article = with_settings(settings);
+            let found = needs_restart(&contexts(), &article, first(&article));
+            assert_eq!(found.unwrap(), restart, "{settings}");
+        }
+    }
+
+    #[test]
+    fn settings_that_cannot_be_set_are_all_told() {
+        let article = with_settings("block_size: 1, wrok_mem: 1, work_mem: 8MB");
+        assert_eq!(
+            messages(needs_restart(&contexts(), &article, first(&article))),
+            [
+                "`block_size` cannot be set: it is fixed at build time",
+                "this server has no setting `wrok_mem`"
+            ]
+        );
+        assert!(!needs_restart(&BTreeMap::new(), &article, first(&article)).unwrap());
+    }
+
+    #[test]
+    fn values_are_filled_in_from_params_before_they_are_judged() {
+        let article = with_settings("work_mem: \":memory\", data_directory: \":folder\"");
+        let params = &article.front_matter.params;
+        let refused = messages(wanted(&article, first(&article), params));
+        assert_eq!(refused.len(), 1);
+        assert!(refused[0].contains("data_directory"), "{refused:?}");
+
+        let article = with_settings("work_mem: \":memory\"");
+        let params = &article.front_matter.params;
+        let filled = wanted(&article, first(&article), params).unwrap();
+        assert_eq!(filled["work_mem"], "4MB");
+    }
+
+    #[test]
+    fn a_name_in_two_parts_is_quoted_in_two() {
+        assert_eq!(identifier("work_mem"), "\"work_mem\"");
+        assert_eq!(identifier("a.b\"c"), "\"a\".\"b\"\"c\"");
+    }
 }

@@ -33,13 +33,7 @@ pub fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
                 .iter()
                 .map(|_| values[random.below(values.len())])
                 .collect();
-            sample.sort_by(f64::total_cmp);
-            let middle = sample.len() / 2;
-            if sample.len() % 2 == 1 {
-                sample[middle]
-            } else {
-                f64::midpoint(sample[middle - 1], sample[middle])
-            }
+            middle_of(&mut sample)
         })
         .collect();
     medians.sort_by(f64::total_cmp);
@@ -49,12 +43,21 @@ pub fn median_interval(values: &[f64]) -> Option<(f64, f64)> {
     ))
 }
 
+/// The median of doubles, of which there is at least one; sorts them.
+fn middle_of(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 {
+        values[middle]
+    } else {
+        f64::midpoint(values[middle - 1], values[middle])
+    }
+}
+
 /// Half the width of the median's interval, as a share of the median.
 pub fn relative_half_width(values: &[f64]) -> Option<f64> {
     let (low, high) = median_interval(values)?;
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let median = sorted[sorted.len() / 2];
+    let median = middle_of(&mut values.to_vec());
     (median != 0.0).then(|| ((high - low) / 2.0 / median).abs())
 }
 
@@ -158,5 +161,13 @@ mod tests {
     #[test]
     fn equal_values_have_no_width() {
         assert_eq!(relative_half_width(&[5.0; 4]), Some(0.0));
+        assert_eq!(relative_half_width(&[0.0; 4]), None);
+        assert_eq!(relative_half_width(&[1.0, 2.0]), None);
+    }
+
+    #[test]
+    fn the_middle_of_an_even_count_lies_between_the_middle_two() {
+        assert_eq!(middle_of(&mut [4.0, 1.0, 2.0, 100.0]), 3.0);
+        assert_eq!(middle_of(&mut [4.0, 1.0, 2.0]), 2.0);
     }
 }

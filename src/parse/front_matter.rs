@@ -14,7 +14,6 @@ use crate::source::{Extract, Span, Spanned};
 use bigdecimal::BigDecimal;
 use indexmap::IndexMap;
 use std::collections::BTreeMap;
-use std::str::FromStr;
 
 /// Always a profile: the params as they stand.
 pub const FULL_PROFILE: &str = "full";
@@ -411,11 +410,4 @@ fn lint(node: &Node, known: &Known, problems: &Problems) -> BTreeMap<String, Lin
     }
     fields.finish(&[]);
     levels
-}
-
-/// A share such as `2%`, as 0.02.
-pub fn percent(text: &str) -> Option<BigDecimal> {
-    let number = decimal(text.strip_suffix('%')?.trim_end())?;
-    let hundredth = BigDecimal::from_str("0.01").ok()?;
-    Some((number * hundredth).normalized())
 }

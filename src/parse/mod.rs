@@ -19,6 +19,8 @@ mod protocol;
 mod read;
 mod references;
 mod results;
+#[cfg(test)]
+pub(crate) mod sample;
 pub mod sql;
 #[cfg(test)]
 mod tests;

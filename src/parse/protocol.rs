@@ -2,9 +2,8 @@
 
 use super::Known;
 use super::fences::Fence;
-use super::front_matter::percent;
 use super::problems::{Problems, listed};
-use super::read::{Fields, decimal, not_supported_yet};
+use super::read::{Fields, decimal, not_supported_yet, percent};
 use super::yaml::{Node, Value};
 use crate::article::{InstrumentChoice, Runs};
 use crate::diagnostic::did_you_mean;

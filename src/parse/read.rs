@@ -128,6 +128,13 @@ fn number_or_text(text: &str) -> Plain {
     }
 }
 
+/// A share such as `2%`, as 0.02.
+pub fn percent(text: &str) -> Option<BigDecimal> {
+    let number = decimal(text.strip_suffix('%')?.trim_end())?;
+    let hundredth = BigDecimal::from_str("0.01").ok()?;
+    Some((number * hundredth).normalized())
+}
+
 /// A decimal number, exactly; digits may be grouped by single underscores.
 pub fn decimal(text: &str) -> Option<BigDecimal> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -357,7 +364,21 @@ impl Problems<'_> {
                 "a name is made of lower-case letters, digits and `_`, and begins with a letter",
             );
         }
-        valid
+        valid && self.fits_postgres(&name.value, name.span)
+    }
+
+    /// Postgres cuts longer names off, and two of them may then be one.
+    pub fn fits_postgres(&self, name: &str, span: Span) -> bool {
+        const NAMEDATALEN: usize = 64;
+        let fits = name.len() < NAMEDATALEN;
+        if !fits {
+            self.error(
+                span,
+                format!("`{name}` is too long: a name in Postgres has 63 bytes at most"),
+                "give it a shorter name",
+            );
+        }
+        fits
     }
 
     /// A date as `YYYY-MM-DD`.

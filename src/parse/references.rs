@@ -153,6 +153,9 @@ impl<'a> Names<'a> {
             .get(id.value.as_str())
             .is_some_and(|(_, first)| *first != id.span);
         for (table, span) in tables {
+            if !self.problems.fits_postgres(&table, span) {
+                break;
+            }
             if !self.tables.insert(table.clone()) && !twin {
                 self.problems.error(
                     span,
@@ -199,6 +202,8 @@ impl<'a> Names<'a> {
         for block in blocks {
             let named = match &block.kind {
                 BlockKind::Fixture(fixture) => {
+                    let database = format!("fixture_{}", fixture.id.value);
+                    self.problems.fits_postgres(&database, fixture.id.span);
                     if let Some(parent) = &fixture.from {
                         from.insert(&fixture.id.value, parent);
                     }
@@ -318,12 +323,19 @@ impl<'a> Names<'a> {
             .map(String::as_str)
             .collect();
         let scope = self.scope(&columns);
-        let texts = experiment
-            .settings
-            .values()
-            .chain(experiment.session.values());
-        for text in texts.chain(experiment.derive.values()) {
+        for text in experiment.session.values() {
             self.check_text(text, &scope);
+        }
+        for (texts, hint) in [
+            (
+                &experiment.settings,
+                "the server has one value for all cells: use a param, or set it under `session:`",
+            ),
+            (&experiment.derive, "a column is named without the colon"),
+        ] {
+            for text in texts.values() {
+                self.check_text_of_all_cells(text, &columns, hint);
+            }
         }
         for (name, expression) in &experiment.derive {
             if columns.contains(&name.as_str()) || matches!(name.as_str(), "run" | "rows") {
@@ -397,6 +409,22 @@ impl<'a> Names<'a> {
             if !scope.knows(&variable.name) {
                 self.unknown_variable(&variable.name, text.span, scope);
             }
+        }
+    }
+
+    /// A text that is filled in once for the experiment, where no cell has a value to give.
+    fn check_text_of_all_cells(&self, text: &Spanned<String>, columns: &[&str], hint: &str) {
+        let variables = sql::variables_of_text(&text.value);
+        let of_a_cell = variables
+            .iter()
+            .find(|variable| columns.contains(&variable.name.as_str()));
+        match of_a_cell {
+            Some(variable) => self.problems.error(
+                text.span,
+                format!("`:{}` has another value in each cell", variable.name),
+                hint,
+            ),
+            None => self.check_text(text, &self.scope(&[])),
         }
     }
 

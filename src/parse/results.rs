@@ -4,9 +4,9 @@ use super::Known;
 use super::directives::{Section, Sections};
 use super::experiment::{merged, split};
 use super::fences::Fence;
-use super::front_matter::{bytes, percent};
+use super::front_matter::bytes;
 use super::problems::{Problems, listed};
-use super::read::{Fields, decimal, json, not_supported_yet};
+use super::read::{Fields, decimal, json, not_supported_yet, percent};
 use super::yaml::{Entry, Node, Value};
 use crate::article::{
     Axis, ChartBlock, Claim, ClaimKind, Claims, Published, Statement, TableBlock, TableColumn,

@@ -8,8 +8,7 @@ use crate::article::{
     Article, CollectSession, Experiment, Fixture, Runs, Scalar, Script, Terminator,
 };
 use crate::parse::sql::variables_of_text;
-use crate::record::Fingerprint;
-use sha2::{Digest, Sha256};
+use crate::record::{Fingerprint, sha256_of};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Raised whenever the way things are measured changes in a manner that changes results.
@@ -61,19 +60,6 @@ pub fn of_experiment(
 /// The hex sha256 of a fingerprint's canonical JSON.
 pub fn sha256(fingerprint: &Fingerprint) -> String {
     sha256_of(&serde_json::to_vec(fingerprint).expect("strings serialise"))
-}
-
-/// The hex sha256 of bytes.
-pub fn sha256_of(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-pub fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02x}").expect("a string takes every write");
-        text
-    })
 }
 
 /// What differs between two fingerprints, by input.

@@ -10,7 +10,7 @@ mod reasons;
 
 pub use reasons::Reason;
 
-use crate::article::{Article, Experiment, Profile, Runs, Variables};
+use crate::article::{Article, Experiment, Fresh, Order, Profile, Runs, Variables};
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::record::Fingerprint;
 use crate::record::store::StoredExperiment;
@@ -143,13 +143,11 @@ pub fn plan<'a>(
         .experiments()
         .map(|experiment| {
             let fingerprint = fingerprint::of_experiment(article, experiment, resolved, server);
-            let decision = decide(
-                experiment,
-                &fingerprint,
-                host,
-                force.includes(&experiment.id.value),
-                stored(experiment),
-            );
+            let decision = if force.includes(&experiment.id.value) {
+                Decision::run(Reason::Forced)
+            } else {
+                decide(experiment, &fingerprint, host, stored(experiment))
+            };
             PlannedExperiment {
                 experiment,
                 fingerprint,
@@ -159,29 +157,36 @@ pub fn plan<'a>(
         .collect()
 }
 
+impl Decision {
+    fn run(reason: Reason) -> Self {
+        Self::Run { reason, kept: None }
+    }
+}
+
+/// Of several results of the same inputs a whole one counts before an interrupted one, then the
+/// later one.
 fn decide(
     experiment: &Experiment,
     fingerprint: &Fingerprint,
     host: &str,
-    forced: bool,
     stored: Vec<StoredExperiment>,
 ) -> Decision {
-    let run = |reason| Decision::Run { reason, kept: None };
-    if forced {
-        return run(Reason::Forced);
-    }
     let (same, others): (Vec<_>, Vec<_>) = stored
         .into_iter()
         .partition(|result| result.inputs == *fingerprint);
     let (here, elsewhere): (Vec<_>, Vec<_>) =
         same.into_iter().partition(|result| result.host == host);
-    if let Some(result) = here.into_iter().max_by_key(|result| result.finished) {
+    let best = here.into_iter().max_by(|a, b| {
+        let by_worth = |result: &StoredExperiment| (result.finished, result.measured_at.clone());
+        by_worth(a).cmp(&by_worth(b))
+    });
+    if let Some(result) = best {
         return if result.finished {
             Decision::Reuse(Box::new(result))
         } else if result.samples.is_empty() {
-            run(Reason::FailedBefore)
-        } else if !experiment.cells_stand_alone() {
-            run(Reason::BeginsAgain)
+            Decision::run(Reason::FailedBefore)
+        } else if !goes_on_by_cell(experiment) {
+            Decision::run(Reason::StartsOver)
         } else {
             Decision::Run {
                 reason: Reason::Interrupted {
@@ -192,16 +197,22 @@ fn decide(
         };
     }
     if !elsewhere.is_empty() {
-        return run(Reason::OtherHost);
+        return Decision::run(Reason::OtherHost);
     }
-    match others
+    let latest = others
         .iter()
-        .max_by(|a, b| a.measured_at.cmp(&b.measured_at))
-    {
-        Some(latest) => run(Reason::Changed(fingerprint::differences(
-            &latest.inputs,
-            fingerprint,
-        ))),
-        None => run(Reason::NeverMeasured),
-    }
+        .max_by(|a, b| a.measured_at.cmp(&b.measured_at));
+    Decision::run(match latest {
+        Some(latest) => Reason::Changed(fingerprint::differences(&latest.inputs, fingerprint)),
+        None => Reason::NeverMeasured,
+    })
 }
+
+/// Whether an interrupted run can go on at the next cell: where no cell sees another, in its state
+/// or in its time.
+fn goes_on_by_cell(experiment: &Experiment) -> bool {
+    experiment.order == Order::Sequential && experiment.fresh != Fresh::Never
+}
+
+#[cfg(test)]
+mod tests;

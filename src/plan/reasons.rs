@@ -11,8 +11,8 @@ pub enum Reason {
     Interrupted {
         cells_done: usize,
     },
-    /// Was interrupted, and its cells cannot be measured one without the others.
-    BeginsAgain,
+    /// Interrupted, and no cell of it can be kept.
+    StartsOver,
     /// The only results are another machine's.
     OtherHost,
     /// The inputs that differ from the latest result, each with what happened to it.
@@ -53,9 +53,9 @@ impl fmt::Display for Reason {
             Self::Interrupted { cells_done } => {
                 write!(f, "interrupted; goes on after {cells_done} cells")
             }
-            Self::BeginsAgain => {
-                f.write_str("interrupted; its cells depend on one another, so that it begins again")
-            }
+            Self::StartsOver => f.write_str(
+                "interrupted; starts over, as its cells build on one another or are interleaved",
+            ),
             Self::OtherHost => f.write_str("measured on another machine only"),
             Self::Changed(differences) => {
                 const SHOWN: usize = 3;

@@ -18,6 +18,9 @@ pub struct Record {
     /// Params after the profile, as text.
     pub params: IndexMap<String, String>,
     pub environment: Environment,
+    /// SQL of the article over measured tables, by what it is for; empty in records of before.
+    #[serde(default)]
+    pub queries: Fingerprint,
     /// In the order of the document.
     pub experiments: IndexMap<String, ExperimentRecord>,
     pub claims: IndexMap<String, ClaimRecord>,
@@ -27,6 +30,13 @@ pub struct Record {
     /// Results of the chart blocks' queries.
     #[serde(with = "tables")]
     pub charts: IndexMap<String, Table>,
+}
+
+impl Record {
+    /// What a claim's query is called among [`Record::queries`].
+    pub fn claim_query(claim: &str) -> String {
+        format!("claim `{claim}`")
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

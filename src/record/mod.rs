@@ -7,3 +7,16 @@ pub mod store;
 
 pub use format::*;
 pub use json::to_json;
+
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
+
+/// The hex sha256 of bytes, by which inputs, environments and cached results are told apart.
+pub fn sha256_of(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .fold(String::new(), |mut text, byte| {
+            write!(text, "{byte:02x}").expect("a string takes every write");
+            text
+        })
+}

@@ -2,19 +2,19 @@
 //! fingerprint of each experiment, appended to after each cell. Deleting it loses measurements
 //! that were not accepted, nothing else.
 //!
-//! An experiment's file is JSON lines: a header, one line for each finished unit (a cell, or a
-//! single run where cells are interleaved), and a last line that says the experiment is whole. A
-//! torn last line, as `kill -9` or a full disk leaves it, is ignored.
+//! An experiment's file is JSON lines: a header, one line for each cell whose runs are all measured,
+//! and a last line that says the experiment is whole. A torn last line, as `kill -9` or a full disk
+//! leaves it, is ignored. While it is being written the file is called `….measuring.jsonl`: a whole
+//! result of the same inputs stays until there is another whole one.
 
 use super::format::{
     Doubt, ExperimentRecord, FORMAT as RECORD_FORMAT, Fingerprint, Record, Sample,
 };
-use crate::article::Cells;
+use crate::article::{Cells, Scalar};
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
 use crate::quantity::{Table, Value};
 use crate::source::Source;
-use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -44,62 +44,55 @@ impl StoredExperiment {
             .collect::<BTreeSet<_>>()
             .len()
     }
-}
 
-impl StoredExperiment {
     /// An accepted result as if it stood in the store: derived columns left out, rows given back
     /// to their cells. None where the cells are not the record's.
     pub fn from_record(record: &ExperimentRecord, cells: &Cells) -> Option<Self> {
-        let keys = cells.columns.len();
-        let cell_of = |row: &[Value]| {
-            cells.rows.iter().position(|cell| {
-                cell.iter()
-                    .zip(row)
-                    .all(|(scalar, value)| scalar.to_string() == value.to_string())
-            })
+        let keys = cells.columns.len() + 1;
+        let columns = &record.measured.columns;
+        let has_keys = |table: &Table| {
+            let names = cells.columns.iter().map(String::as_str).chain(["run"]);
+            table.columns.len() >= keys && names.eq(table.columns[..keys].iter().map(|c| &*c.name))
         };
-        let measured: Vec<usize> = (keys + 1..record.measured.columns.len())
-            .filter(|&column| {
-                let name = &record.measured.columns[column].name;
-                !record.derived.contains(name)
-            })
+        if !has_keys(&record.measured) || !record.results.values().all(has_keys) {
+            return None;
+        }
+        let measured: Vec<usize> = (keys..columns.len())
+            .filter(|&column| !record.derived.contains(&columns[column].name))
             .collect();
-        let mut samples = Vec::new();
-        for row in &record.measured.rows {
-            let run: u32 = row.get(keys)?.to_string().parse().ok()?;
-            let cell = cell_of(row)?;
-            let same_run = |other: &&Vec<Value>| {
-                cell_of(other) == Some(cell) && other.get(keys) == row.get(keys)
+        let cell_of = |row: &[Value]| {
+            let row: Vec<String> = row[..keys - 1].iter().map(Value::to_string).collect();
+            let is_its = |cell: &Vec<Scalar>| cell.iter().map(Scalar::to_string).eq(row.clone());
+            cells.rows.iter().position(is_its)
+        };
+        let sample = |row: &Vec<Value>| {
+            let part = |table: &Table| Table {
+                columns: table.columns[keys..].to_vec(),
+                rows: (table.rows.iter())
+                    .filter(|other| other[..keys] == row[..keys])
+                    .map(|other| other[keys..].to_vec())
+                    .collect(),
             };
-            let results: IndexMap<String, Table> = record
-                .results
-                .iter()
-                .map(|(name, table)| {
-                    let rows = table.rows.iter().filter(same_run);
-                    let part = Table {
-                        columns: table.columns[keys + 1..].to_vec(),
-                        rows: rows.map(|row| row[keys + 1..].to_vec()).collect(),
-                    };
-                    (name.clone(), part)
-                })
-                .collect();
-            let columns = &record.measured.columns;
-            samples.push(Sample {
-                cell,
-                run,
+            Some(Sample {
+                cell: cell_of(row)?,
+                run: row[keys - 1].to_string().parse().ok()?,
                 row: Table {
                     columns: measured.iter().map(|&i| columns[i].clone()).collect(),
                     rows: vec![measured.iter().map(|&i| row[i].clone()).collect()],
                 },
-                results,
-            });
-        }
+                results: (record.results.iter())
+                    .map(|(name, table)| (name.clone(), part(table)))
+                    .collect(),
+            })
+        };
         Some(Self {
             inputs: record.inputs.clone(),
             host: record.host.clone(),
             measured_at: record.measured_at.clone(),
             settings: record.settings.clone(),
-            samples,
+            samples: (record.measured.rows.iter())
+                .map(sample)
+                .collect::<Option<_>>()?,
             doubts: record.doubts.clone(),
             durations: Vec::new(),
             finished: true,
@@ -116,7 +109,7 @@ pub fn read_record(path: &Path) -> Result<Option<Record>, Failure> {
     };
     parse_record(&path.display().to_string(), &text)
         .map(Some)
-        .map_err(Failure::article)
+        .map_err(Failure::Record)
 }
 
 fn parse_record(name: &str, text: &str) -> Result<Record, Diagnostic> {
@@ -134,7 +127,7 @@ fn parse_record(name: &str, text: &str) -> Result<Record, Diagnostic> {
         let offset = (line_start + error.column().saturating_sub(1)).min(text.len());
         Diagnostic::error(format!("this record cannot be read: {error}"))
             .at(&source, offset..offset)
-            .hint("restore it from version control, or accept new measurements: `remeasure accept`")
+            .hint("restore it from version control, or remove it and accept new measurements")
     };
     let version: Version = serde_json::from_str(text).map_err(|error| at(&error))?;
     if version.format > RECORD_FORMAT {
@@ -188,23 +181,22 @@ impl Store {
         }
     }
 
-    /// Waits until no other process measures this article; `on_wait` is called once if it must.
-    pub fn lock(&self, on_wait: impl FnOnce()) -> io::Result<StoreLock> {
-        fs::create_dir_all(&self.folder)?;
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(self.folder.join("lock"))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(fs::TryLockError::WouldBlock) => {
-                on_wait();
-                file.lock()?;
+    /// None while another process measures this article.
+    pub fn try_lock(&self) -> Result<Option<StoreLock>, Failure> {
+        // No experiment can have a name that begins with a point.
+        let path = self.folder.join(".lock");
+        let locked = || {
+            fs::create_dir_all(&self.folder)?;
+            let mut options = OpenOptions::new();
+            let file = options.create(true).truncate(false).write(true);
+            let file = file.open(&path)?;
+            match file.try_lock() {
+                Ok(()) => Ok(Some(StoreLock(file))),
+                Err(fs::TryLockError::WouldBlock) => Ok(None),
+                Err(fs::TryLockError::Error(error)) => Err(error),
             }
-            Err(fs::TryLockError::Error(error)) => return Err(error),
-        }
-        Ok(StoreLock(file))
+        };
+        locked().map_err(|error| Failure::io("lock", &path, &error))
     }
 
     /// Every readable result of an experiment, in the order of their files' names. A file of a
@@ -228,37 +220,23 @@ impl Store {
         experiment: &str,
         fingerprint: &str,
         start: &StoredExperiment,
-    ) -> io::Result<ResultWriter> {
+    ) -> Result<ResultWriter, Failure> {
         let folder = self.folder.join(experiment);
-        fs::create_dir_all(&folder)?;
-        let path = folder.join(format!(
-            "{}-{}.jsonl",
-            short(fingerprint),
-            short(&start.host)
-        ));
-        let mut lines = vec![Line::Header {
-            format: FORMAT,
-            inputs: start.inputs.clone(),
-            host: start.host.clone(),
-            measured_at: start.measured_at.clone(),
-            settings: start.settings.clone(),
-        }];
-        let mut doubts = start.doubts.clone();
-        for unit in units(start) {
-            lines.push(Line::Unit {
-                cell: unit.0,
-                seconds: unit.1,
-                samples: unit.2,
-                doubts: std::mem::take(&mut doubts),
-            });
+        let name = format!("{}-{}", short(fingerprint), short(&start.host));
+        let path = folder.join(format!("{name}.measuring.jsonl"));
+        let begin = || {
+            fs::create_dir_all(&folder)?;
+            write_atomically(&path, &beginning(start)?)?;
+            OpenOptions::new().append(true).open(&path)
+        };
+        match begin() {
+            Ok(file) => Ok(ResultWriter {
+                file,
+                whole: folder.join(format!("{name}.jsonl")),
+                path,
+            }),
+            Err(error) => Err(Failure::io("write", &path, &error)),
         }
-        let mut text = Vec::new();
-        for line in &lines {
-            write_line(&mut text, line)?;
-        }
-        write_atomically(&path, &text)?;
-        let file = OpenOptions::new().append(true).open(&path)?;
-        Ok(ResultWriter { file })
     }
 
     /// A cached value under a content hash, such as an analysis or a drawn chart.
@@ -266,16 +244,22 @@ impl Store {
         fs::read_to_string(self.folder.join(kind).join(key)).ok()
     }
 
-    pub fn cache(&self, kind: &str, key: &str, content: &str) -> io::Result<()> {
+    pub fn cache(&self, kind: &str, key: &str, content: &str) -> Result<(), Failure> {
         let folder = self.folder.join(kind);
-        fs::create_dir_all(&folder)?;
-        write_derived(&folder.join(key), content.as_bytes())
+        let path = folder.join(key);
+        fs::create_dir_all(&folder)
+            .and_then(|()| write_derived(&path, content.as_bytes()))
+            .map_err(|error| Failure::io("write", &path, &error))
     }
 }
 
-/// Appends units as they are finished.
+/// Appends cells as they are finished.
+#[derive(Debug)]
 pub struct ResultWriter {
     file: File,
+    path: PathBuf,
+    /// What the file is called once the experiment is whole.
+    whole: PathBuf,
 }
 
 impl ResultWriter {
@@ -285,7 +269,7 @@ impl ResultWriter {
         seconds: f64,
         samples: &[Sample],
         doubts: &[Doubt],
-    ) -> io::Result<()> {
+    ) -> Result<(), Failure> {
         self.append(&Line::Unit {
             cell,
             seconds,
@@ -294,18 +278,45 @@ impl ResultWriter {
         })
     }
 
-    pub fn finished(&mut self, doubts: &[Doubt]) -> io::Result<()> {
+    pub fn finished(mut self, doubts: &[Doubt]) -> Result<(), Failure> {
         self.append(&Line::Finished {
             doubts: doubts.to_vec(),
-        })
+        })?;
+        fs::rename(&self.path, &self.whole)
+            .map_err(|error| Failure::io("write", &self.whole, &error))
     }
 
-    fn append(&mut self, line: &Line) -> io::Result<()> {
+    fn append(&mut self, line: &Line) -> Result<(), Failure> {
         let mut text = Vec::new();
-        write_line(&mut text, line)?;
-        self.file.write_all(&text)?;
-        self.file.sync_data()
+        write_line(&mut text, line)
+            .and_then(|()| self.file.write_all(&text))
+            .and_then(|()| self.file.sync_data())
+            .map_err(|error| Failure::io("write", &self.path, &error))
     }
+}
+
+/// The header, and the cells that are measured already.
+fn beginning(start: &StoredExperiment) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    let header = Line::Header {
+        format: FORMAT,
+        inputs: start.inputs.clone(),
+        host: start.host.clone(),
+        measured_at: start.measured_at.clone(),
+        settings: start.settings.clone(),
+    };
+    write_line(&mut text, &header)?;
+    let mut doubts = start.doubts.clone();
+    for (cell, seconds, samples) in units(start) {
+        let unit = Line::Unit {
+            cell,
+            seconds,
+            samples,
+            doubts: std::mem::take(&mut doubts),
+        };
+        write_line(&mut text, &unit)?;
+    }
+    Ok(text)
 }
 
 fn write_line(text: &mut Vec<u8>, line: &Line) -> io::Result<()> {
@@ -377,16 +388,6 @@ fn short(hash: &str) -> &str {
     hash.get(..16).unwrap_or(hash)
 }
 
-const BEING_WRITTEN: &str = ".writing-";
-
-/// Whether this is the file of a [`write_atomically`] under way.
-pub fn is_being_written(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| {
-        name.as_encoded_bytes()
-            .starts_with(BEING_WRITTEN.as_bytes())
-    })
-}
-
 /// Writes beside and renames over, so that a reader sees the old file or the new, never a part;
 /// after a power failure too.
 pub fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
@@ -405,7 +406,7 @@ fn replace(
 ) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new()
-        .prefix(BEING_WRITTEN)
+        .prefix(".writing-")
         .tempfile_in(folder)?;
     file.write_all(content)?;
     settle(file.as_file())?;
@@ -421,70 +422,4 @@ fn replace(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::quantity::{Column, Table, Value};
-
-    fn sample(cell: usize, run: u32) -> Sample {
-        Sample {
-            cell,
-            run,
-            row: Table {
-                columns: vec![Column::new("wal_bytes", "numeric")],
-                rows: vec![vec![Value::from_postgres(
-                    Some("123456789012345678901234567890.10"),
-                    "numeric",
-                )]],
-            },
-            results: indexmap::IndexMap::new(),
-        }
-    }
-
-    #[test]
-    fn an_interrupted_result_keeps_its_whole_units_and_goes_on() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::new(folder.path(), "post");
-        let start = StoredExperiment {
-            host: "h".repeat(64),
-            measured_at: "2026-11-30T10:00:00Z".into(),
-            ..StoredExperiment::default()
-        };
-        let fingerprint = "f".repeat(64);
-        let mut writer = store.writer("insert", &fingerprint, &start).unwrap();
-        writer
-            .unit(0, 1.5, &[sample(0, 1), sample(0, 2)], &[])
-            .unwrap();
-        drop(writer);
-        let path = fs::read_dir(folder.path().join("post/insert"))
-            .unwrap()
-            .next()
-            .unwrap()
-            .unwrap()
-            .path();
-        let mut torn = OpenOptions::new().append(true).open(&path).unwrap();
-        torn.write_all(b"{\"unit\":{\"cell\":1,\"sec").unwrap();
-
-        let found = store.results("insert").pop().unwrap();
-        assert!(!found.finished);
-        assert_eq!(found.samples, [sample(0, 1), sample(0, 2)]);
-        assert_eq!(found.durations, [(0, 1.5)]);
-
-        let mut writer = store.writer("insert", &fingerprint, &found).unwrap();
-        writer.unit(1, 2.0, &[sample(1, 1)], &[]).unwrap();
-        writer.finished(&[]).unwrap();
-        let whole = store.results("insert").pop().unwrap();
-        assert!(whole.finished);
-        assert_eq!(whole.samples.len(), 3);
-        assert_eq!(whole.durations, [(0, 1.5), (1, 2.0)]);
-    }
-
-    #[test]
-    fn a_file_of_a_newer_format_counts_as_none() {
-        assert_eq!(
-            parse(
-                "{\"header\":{\"format\":2,\"inputs\":{},\"host\":\"\",\"measured_at\":\"\",\"settings\":{}}}\n"
-            ),
-            None
-        );
-    }
-}
+mod tests;

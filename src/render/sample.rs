@@ -3,12 +3,10 @@
 
 use super::{Page, fill};
 use crate::article::{Article, ClaimKind};
-use crate::diagnostic::Diagnostic;
 use crate::judge::{Outcome, Subject, Verdict};
-use crate::parse::{Known, parse};
+use crate::parse::sample::article;
 use crate::quantity::{Column, Number, Table, Value};
 use crate::record::*;
-use crate::source::Source;
 use indexmap::IndexMap;
 use std::path::Path;
 
@@ -74,34 +72,6 @@ impl Sample {
 }
 
 const CHART: &str = r##"<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="insert_wal-title insert_wal-desc" viewBox="0 0 720 400"><title id="insert_wal-title">WAL per inserted row</title><desc id="insert_wal-desc">Two bars</desc><g font-family="system-ui, sans-serif" font-size="13" fill="currentColor"><path d="M60 20V350H700" fill="none" stroke="currentColor" stroke-opacity=".5"/><rect x="140" y="258" width="140" height="92" fill="#5470c6"/><rect x="460" y="138" width="140" height="212" fill="#5470c6"/><text x="210" y="372" text-anchor="middle">0</text><text x="530" y="372" text-anchor="middle">8</text><text x="52" y="258" text-anchor="end">234.8</text><text x="52" y="142" text-anchor="end">844.3</text><text x="380" y="394" text-anchor="middle">secondary indexes</text></g></svg>"##;
-
-fn article(text: &str) -> Article {
-    let source = Source::new(
-        "articles/index-cost/article.md",
-        "article.md",
-        text.to_owned(),
-    );
-    let known = Known {
-        versions: &["16.15".to_owned()],
-        instruments: &["time", "wal"],
-        charts: &["bar"],
-        lint_rules: &[],
-    };
-    parse(
-        &source,
-        "index-cost",
-        Path::new("articles/index-cost"),
-        &known,
-    )
-    .unwrap_or_else(|problems| panic!("{}", listed(&problems)))
-}
-
-fn listed(problems: &[Diagnostic]) -> String {
-    problems
-        .iter()
-        .map(|problem| problem.render(false))
-        .collect()
-}
 
 pub fn number(text: &str) -> Value {
     Value::Number(text.parse::<Number>().unwrap())
@@ -180,6 +150,7 @@ fn record() -> Record {
         ]
         .into(),
         environment: environment(),
+        queries: Fingerprint::default(),
         experiments: [("insert".to_owned(), experiment)].into(),
         claims: claim_records(),
         tables: [("insert_cost".to_owned(), result_table())].into(),

@@ -8,3 +8,4 @@ mod interrupted;
 mod measuring;
 mod project;
 mod readme;
+mod telling;

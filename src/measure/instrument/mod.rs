@@ -24,9 +24,6 @@ pub const INSTRUMENTS: &[Instrument] = &[
     time::INSTRUMENT,
 ];
 
-/// What an experiment reads if it does not say.
-pub const DEFAULT: &[&str] = &["time", "wal"];
-
 pub struct Instrument {
     pub name: &'static str,
     pub description: &'static str,
@@ -93,12 +90,6 @@ pub struct Reading {
     pub results: IndexMap<String, Table>,
 }
 
-pub fn instrument(name: &str) -> Option<&'static Instrument> {
-    INSTRUMENTS
-        .iter()
-        .find(|instrument| instrument.name == name)
-}
-
 impl Instrument {
     /// A reading of this instrument's documented columns, in their order.
     fn reading(&self, values: Vec<Value>) -> Reading {
@@ -132,10 +123,5 @@ mod tests {
                 assert!(!column.unit.is_empty(), "{}", column.name);
             }
         }
-    }
-
-    #[test]
-    fn the_default_instruments_exist() {
-        assert!(DEFAULT.iter().all(|name| instrument(name).is_some()));
     }
 }

@@ -44,6 +44,14 @@ pub fn measured_table_places(sql: &str) -> Vec<(String, std::ops::Range<usize>)>
     places
 }
 
+/// The words of a statement, folded as Postgres folds them; comments, strings and signs are left
+/// out.
+pub fn words(sql: &str) -> impl Iterator<Item = String> + '_ {
+    Lexer::new(sql)
+        .filter(Token::is_significant)
+        .filter_map(|token| identifier(&token, sql))
+}
+
 /// Which variables a statement that ends in `\gset` may set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetVariables {

@@ -273,6 +273,31 @@ fn mistakes_in_blocks_are_told() {
             ],
         ),
         (
+            e(
+                "--| matrix: {k: [1, 2]}\n--| derive: {a: :k + 1}\n--| settings: {work_mem: \":k\"}\n--| session: {work_mem: \":k\"}\nSELECT 1;",
+            ),
+            vec![
+                "8:17 `:k` has another value in each cell (a column is named without the colon)",
+                "9:26 `:k` has another value in each cell (the server has one value for all cells: use a param, or set it under `session:`)",
+            ],
+        ),
+        (
+            format!(
+                "{}{}{}",
+                fenced(&format!("fixture {}", "f".repeat(56)), "SELECT 1;"),
+                fenced(&format!("experiment {}", "e".repeat(53)), "SELECT 1;"),
+                fenced(
+                    &format!("experiment {}", "e".repeat(52)),
+                    &format!("--| matrix: {{{}: [1]}}\nSELECT 1;", "k".repeat(64))
+                ),
+            ),
+            vec![
+                "6:16 `fixture_ffffffffffffffffffffffffffffffffffffffffffffffffffffffff` is too long: a name in Postgres has 63 bytes at most (give it a shorter name)",
+                "9:19 `eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee_statements` is too long: a name in Postgres has 63 bytes at most (give it a shorter name)",
+                "13:14 `kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk` is too long: a name in Postgres has 63 bytes at most (give it a shorter name)",
+            ],
+        ),
+        (
             e("SELECT 'x;"),
             vec!["7:8 unterminated string (close it with `'`)"],
         ),

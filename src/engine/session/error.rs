@@ -1,0 +1,151 @@
+//! What can go wrong on a connection: an error that Postgres raised, as data, or the connection is
+//! gone.
+
+use crate::diagnostic::Diagnostic;
+use crate::exit_code::Failure;
+use std::fmt;
+use tokio_postgres::error::{DbError, ErrorPosition};
+
+/// An error that Postgres raised.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SqlError {
+    /// Such as `42P01`.
+    pub sqlstate: String,
+    pub message: String,
+    pub detail: Option<String>,
+    pub hint: Option<String>,
+    /// In characters from the start of the statement, the first being 1.
+    pub position: Option<usize>,
+    /// A statement that Postgres ran on its own (in a function), and the position in it.
+    pub internal: Option<(String, usize)>,
+    /// The stack of functions and statements it was raised in.
+    pub context: Option<String>,
+    /// Stopped by [`Session::execute_within`].
+    pub timed_out: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SessionError {
+    Sql(Box<SqlError>),
+    /// The connection or the server is gone; `log` is the end of the server's log.
+    Lost {
+        message: String,
+        log: String,
+    },
+}
+
+impl From<SessionError> for Failure {
+    /// For statements of the tool's own: that one of them fails is not the article's fault.
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::Sql(error) => Self::internal(format!(
+                "a statement of the tool's own failed: {} (SQLSTATE {})",
+                error.message, error.sqlstate
+            )),
+            SessionError::Lost { .. } => Self::Engine(Diagnostic::error(error.to_string())),
+        }
+    }
+}
+
+impl From<&DbError> for SqlError {
+    fn from(error: &DbError) -> Self {
+        let (position, internal) = match error.position() {
+            Some(ErrorPosition::Original(at)) => (Some(*at as usize), None),
+            Some(ErrorPosition::Internal { position, query }) => {
+                (None, Some((query.clone(), *position as usize)))
+            }
+            None => (None, None),
+        };
+        Self {
+            sqlstate: error.code().code().to_owned(),
+            message: error.message().to_owned(),
+            detail: error.detail().map(str::to_owned),
+            hint: error.hint().map(str::to_owned),
+            position,
+            internal,
+            context: error.where_().map(str::to_owned),
+            timed_out: false,
+        }
+    }
+}
+
+impl SqlError {
+    /// Postgres's own message, detail, context and hint; the caller knows the place.
+    pub fn diagnostic(&self) -> Diagnostic {
+        let mut diagnostic = Diagnostic::error(format!("{} ({})", self.message, self.sqlstate));
+        if let Some(detail) = &self.detail {
+            diagnostic = diagnostic.note(detail);
+        }
+        if let Some((query, position)) = &self.internal {
+            diagnostic = diagnostic.note(format!("at character {position} of: {query}"));
+        }
+        if let Some(context) = &self.context {
+            diagnostic = diagnostic.note(context);
+        }
+        match &self.hint {
+            Some(hint) => diagnostic.hint(hint),
+            None => diagnostic,
+        }
+    }
+}
+
+impl SessionError {
+    pub fn diagnostic(&self) -> Diagnostic {
+        match self {
+            Self::Sql(error) => error.diagnostic(),
+            Self::Lost { message, log } => {
+                let diagnostic =
+                    Diagnostic::error(format!("the connection to Postgres is lost: {message}"));
+                if log.is_empty() {
+                    diagnostic
+                } else {
+                    diagnostic.note(format!("the server's log ends with:\n{log}"))
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.sqlstate)
+    }
+}
+
+impl fmt::Display for SessionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sql(error) => error.fmt(f),
+            Self::Lost { message, .. } => {
+                write!(f, "the connection to Postgres is lost: {message}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for SqlError {}
+impl std::error::Error for SessionError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_sql_error_keeps_what_postgres_said() {
+        let error = SqlError {
+            sqlstate: "42703".into(),
+            message: "column \"x\" does not exist".into(),
+            detail: Some("there is a column".into()),
+            hint: Some("perhaps y".into()),
+            internal: Some(("SELECT x".into(), 8)),
+            ..SqlError::default()
+        };
+        let diagnostic = error.diagnostic();
+        assert_eq!(diagnostic.message, "column \"x\" does not exist (42703)");
+        assert_eq!(
+            diagnostic.notes,
+            ["there is a column", "at character 8 of: SELECT x"]
+        );
+        assert_eq!(diagnostic.hint.as_deref(), Some("perhaps y"));
+    }
+}

@@ -1,0 +1,23 @@
+//! Articles for the tests of later stages, read from text.
+
+use super::{Known, parse};
+use crate::article::Article;
+use crate::source::Source;
+use std::path::Path;
+
+/// The article of this text, which has nothing wrong with it.
+pub(crate) fn article(text: &str) -> Article {
+    let path = "articles/index-cost/article.md";
+    let source = Source::new(path, path, text.to_owned());
+    let known = Known {
+        versions: &["16.15".to_owned(), "18.6".to_owned()],
+        instruments: &["time", "wal", "hot", "tuples"],
+        charts: &["bar", "line", "scatter"],
+        lint_rules: &["unbound"],
+    };
+    let folder = Path::new("articles/index-cost");
+    parse(&source, "index-cost", folder, &known).unwrap_or_else(|problems| {
+        let told: Vec<String> = problems.iter().map(|p| p.render(false)).collect();
+        panic!("{}", told.join("\n"))
+    })
+}
