@@ -374,7 +374,9 @@ impl Postgres {
 
     async fn session_error(&self, error: &tokio_postgres::Error) -> SessionError {
         let said = error.as_db_error();
-        if let Some(error) = said.filter(|error| !is_fatal(error)) {
+        if let Some(error) =
+            said.filter(|error| !is_fatal(error) || ended_by_setting(error.code().code()))
+        {
             return SessionError::Sql(Box::new(SqlError::from(error)));
         }
         // The postmaster writes why a moment after the connection breaks.
@@ -382,6 +384,15 @@ impl Postgres {
         let ended = lock(&self.heard).ended.clone();
         // Last words may come as the answer to this statement, or before it was sent.
         let last_words = ended.filter(|_| said.is_none());
+        if let Some((sqlstate, message)) = last_words.as_deref().and_then(|it| it.split_once(": "))
+            && ended_by_setting(sqlstate)
+        {
+            return SessionError::Sql(Box::new(SqlError {
+                sqlstate: sqlstate.into(),
+                message: message.into(),
+                ..SqlError::default()
+            }));
+        }
         self.lost(last_words.unwrap_or_else(|| full_text(error)))
     }
 
@@ -454,6 +465,12 @@ pub(super) fn timed_out(error: SqlError, timeout: Duration) -> SessionError {
         timed_out: true,
         ..error
     }))
+}
+
+/// Timeouts of transactions and of idle sessions: the server lives on, and only who sets them can
+/// bring them about.
+fn ended_by_setting(sqlstate: &str) -> bool {
+    ["25P03", "25P04", "57P05"].contains(&sqlstate)
 }
 
 fn is_fatal(error: &DbError) -> bool {

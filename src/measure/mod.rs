@@ -85,7 +85,9 @@ pub async fn measure(
         .store
         .writer(&experiment.id.value, request.fingerprint, &start);
     let result = match writer {
-        Ok(writer) => protocol::run(server, request, &start, writer, progress).await,
+        Ok(writer) => protocol::run(server, request, &start, writer, progress)
+            .await
+            .map_err(|failure| failure.at(&article.source, experiment.id.span)),
         Err(failure) => Err(failure),
     };
     let undone = settings::undo(server, applied).await;

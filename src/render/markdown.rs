@@ -13,6 +13,7 @@ use crate::source::Span;
 use indexmap::IndexMap;
 use pulldown_cmark::{Event, HeadingLevel, Tag};
 use std::collections::BTreeSet;
+use std::path::Path;
 
 pub fn chart_path(id: &str) -> String {
     format!("charts/{id}.svg")
@@ -59,7 +60,7 @@ impl Splicer<'_> {
             at = edit.span.end;
         }
         spliced.push_str(&source[at..]);
-        Ok(tidy(&spliced))
+        Ok(tidy(spliced.trim_start_matches('\u{feff}')))
     }
 
     /// In order of place.
@@ -197,7 +198,33 @@ impl Splicer<'_> {
                 )
             }
         };
-        Ok(indented(&text, &self.container_prefix(block)))
+        Ok(self.set_apart(block, &text))
+    }
+
+    /// A caption or a table must not run into a line that stands directly before or after the fence.
+    fn set_apart(&self, block: &Block, text: &str) -> String {
+        let prefix = self.container_prefix(block);
+        let text = indented(text, &prefix);
+        if text.is_empty() {
+            return text;
+        }
+        let source = &self.page.article.source.text;
+        let blank = |line: &str| line.trim_matches([' ', '>', '\t', '\r']).is_empty();
+        let line_start = source[..block.span.start]
+            .rfind('\n')
+            .map_or(0, |at| at + 1);
+        // On the line of a list item's bullet the fence begins the item.
+        let own_line = blank(&source[line_start..block.span.start]);
+        let before = source[..line_start].lines().next_back().unwrap_or_default();
+        let after = source[block.span.end..].lines().nth(1).unwrap_or_default();
+        let empty_line = format!("\n{prefix}");
+        let above = if own_line && !blank(before) {
+            &empty_line
+        } else {
+            ""
+        };
+        let below = if blank(after) { "" } else { &empty_line };
+        format!("{above}{text}{below}")
     }
 
     fn caption(&self, kind: ReferenceKind, id: &str, caption: Option<&str>) -> String {
@@ -368,7 +395,10 @@ fn assets(article: &Article) -> Vec<OutputFile> {
         if let Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) = event
             && let Some(path) = local_path(&dest_url)
         {
-            paths.insert(path.to_owned());
+            // These stand there already, as what was made of them.
+            if ![Path::new("article.md"), Path::new("record.json")].contains(&path) {
+                paths.insert(path.to_owned());
+            }
         }
     }
     (paths.into_iter())
@@ -396,6 +426,17 @@ mod tests {
         for line in untouched.lines().filter(|line| !line.contains("{{ index")) {
             assert!(markdown.contains(line), "{line}");
         }
+    }
+
+    #[test]
+    fn blocks_without_an_empty_line_between_them_do_not_run_together() {
+        let text = TEXT.replace("\n```\n\n```sql", "\n```\n```sql");
+        assert_ne!(text, TEXT);
+        let markdown = Sample::from_text(&text).file("article.md");
+        assert_eq!(markdown, include_str!("sample_expected.md"));
+        let text = TEXT.replace("\n\n```sql", "\nText before.\n```sql");
+        let markdown = Sample::from_text(&text).file("article.md");
+        assert!(markdown.contains("Text before.\n\n*Table 1"), "{markdown}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What can go wrong on a connection: an error that Postgres raised, as data, or the connection is
 //! gone.
 
+use super::ended_by_setting;
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
 use std::fmt;
@@ -38,6 +39,11 @@ impl From<SessionError> for Failure {
     /// For statements of the tool's own: that one of them fails is not the article's fault.
     fn from(error: SessionError) -> Self {
         match error {
+            SessionError::Sql(error) if ended_by_setting(&error.sqlstate) => Self::article(
+                error
+                    .diagnostic()
+                    .note("a setting of the article ended its own session"),
+            ),
             SessionError::Sql(error) => Self::internal(format!(
                 "a statement of the tool's own failed: {} (SQLSTATE {})",
                 error.message, error.sqlstate

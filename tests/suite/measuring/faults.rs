@@ -352,3 +352,28 @@ fn an_article_that_is_wrong_does_not_keep_another_from_being_built() {
     let index = project.read("out/index.html");
     assert!(index.contains("a/index.html") && !index.contains("b/index.html"));
 }
+
+#[test]
+fn a_session_that_a_timeout_of_the_article_ended_is_told_at_its_place() {
+    let told = refused(
+        "
+```sql experiment idle
+--| measure:
+BEGIN;
+SET idle_in_transaction_session_timeout = 50;
+SELECT 1 AS one;
+--| collect:
+SELECT pg_sleep(0.3)::text AS slept;
+```
+
+```sql experiment wrong
+SELECT 1 / 0;
+```
+",
+        2,
+    );
+    assert!(told.contains("25P03"), "{told}");
+    assert!(told.contains("sql experiment idle"), "{told}");
+    // The other experiment's mistake is told as well.
+    assert!(told.contains("division by zero"), "{told}");
+}

@@ -106,3 +106,22 @@ SELECT count(*) AS items, 'a=>1'::hstore AS h FROM heap_page_items(get_raw_page(
     assert!(extensions.contains_key("hstore"));
     assert_eq!(record.environment.server.version, "18.6");
 }
+
+#[test]
+fn settings_that_an_experiment_gives_its_role_are_not_seen_by_the_next() {
+    let record = built(
+        "
+```sql experiment first
+--| setup:
+ALTER ROLE CURRENT_USER SET work_mem = '64MB';
+--| measure:
+SELECT 1 AS one;
+```
+
+```sql experiment second
+SELECT current_setting('work_mem') AS work_mem;
+```
+",
+    );
+    assert_eq!(measured(&record, "second", "work_mem"), ["4MB"]);
+}
