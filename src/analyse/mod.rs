@@ -164,6 +164,10 @@ pub async fn analyse(
     }
     // A query over a column that could not be derived would only say so again.
     if analyst.problems.is_empty() {
+        // A query that changed what was measured would be seen by those after it.
+        analyst
+            .own(&["SET default_transaction_read_only = on"])
+            .await?;
         analyst.evaluate(&mut analysis).await?;
     }
     let Analyst {

@@ -377,3 +377,22 @@ SELECT 1 / 0;
     // The other experiment's mistake is told as well.
     assert!(told.contains("division by zero"), "{told}");
 }
+
+#[test]
+fn a_query_over_what_was_measured_cannot_change_it() {
+    let told = refused(
+        "
+```sql experiment e
+SELECT 1 AS one;
+```
+
+```sql claims c
+--| gone: {kind: exact}
+WITH gone AS (DELETE FROM measured.e RETURNING one) SELECT count(*) FROM gone;
+```
+",
+        2,
+    );
+    assert!(told.contains("read-only transaction"), "{told}");
+    assert!(told.contains("WITH gone AS"), "{told}");
+}
