@@ -301,11 +301,12 @@ async fn on_server(
         offline: options.offline,
         progress: &|line: &str| bar.line(line),
     };
-    let place = |failure: Failure| failure.at(&context.article.source, postgres.version.span);
     let mut server = tokio::select! {
         biased;
         () = &mut interrupt => return Err(interrupted(context, options)),
-        started = engine::start(&options.engine, &request) => started.map_err(place)?,
+        started = engine::start(&options.engine, &request) => {
+            started.map_err(|failure| at_its_line(failure, context.article))?
+        }
     };
     let mut problems = Vec::new();
     let result = tokio::select! {
@@ -323,6 +324,28 @@ async fn on_server(
             Err(failure)
         }
     }
+}
+
+/// A server that cannot start names the setting it is about; else it is the version.
+fn at_its_line(failure: Failure, article: &Article) -> Failure {
+    let front = &article.front_matter;
+    let text = article.source.slice(front.span);
+    let place = |problem: Diagnostic| {
+        let named = (front.postgres.settings.keys())
+            .filter(|name| problem.message.contains(name.as_str()))
+            .find_map(|name| Some((front.span.start + text.find(name.as_str())?, name.len())));
+        match named {
+            Some((start, length)) if problem.place.is_none() => {
+                problem.at(&article.source, start..start + length)
+            }
+            _ => problem,
+        }
+    };
+    let failure = match failure {
+        Failure::Article(problems) => Failure::Article(problems.into_iter().map(place).collect()),
+        other => other,
+    };
+    failure.at(&article.source, front.postgres.version.span)
 }
 
 /// Mistakes of experiments go to `problems`: one does not keep the others from being measured.

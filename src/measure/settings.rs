@@ -6,7 +6,6 @@ use crate::engine::session::{Role, Session, SessionError, quote_identifier, quot
 use crate::engine::{Server, refuse_setting};
 use crate::exit_code::Failure;
 use crate::parse::sql::expand_text;
-use crate::source::Spanned;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -101,16 +100,20 @@ async fn enforce(
 
 /// A server that did not start says which setting it was, but not where it stands.
 fn at_its_setting(failure: Failure, article: &Article, experiment: &Experiment) -> Failure {
-    let message = match &failure {
-        Failure::Article(problems) => problems.first().map_or("", |first| first.message.as_str()),
-        _ => "",
+    let Failure::Article(problems) = failure else {
+        return failure;
     };
-    let named = |(name, _): &(&String, &Spanned<String>)| message.contains(name.as_str());
-    let settings = || experiment.settings.iter();
-    match settings().find(named).or_else(|| settings().next()) {
-        Some((_, value)) => failure.at(&article.source, value.span),
-        None => failure,
-    }
+    let settings = &experiment.settings;
+    let place = |problem: Diagnostic| {
+        let named = settings
+            .iter()
+            .find(|(name, _)| problem.message.contains(name.as_str()));
+        match named.or_else(|| settings.first()) {
+            Some((_, value)) if problem.place.is_none() => problem.at(&article.source, value.span),
+            _ => problem,
+        }
+    };
+    Failure::Article(problems.into_iter().map(place).collect())
 }
 
 /// Back to the article's own settings.

@@ -396,3 +396,27 @@ WITH gone AS (DELETE FROM measured.e RETURNING one) SELECT count(*) FROM gone;
     assert!(told.contains("read-only transaction"), "{told}");
     assert!(told.contains("WITH gone AS"), "{told}");
 }
+
+#[test]
+fn a_setting_of_the_article_that_the_server_refuses_is_told_at_its_place() {
+    let article = |settings: &str| {
+        format!(
+            "---\ntitle: T\npostgres: {{version: \"16.15\", settings: {{{settings}}}}}\n---\n\n\
+             ```sql experiment e\n--| settings: {{work_mem: 1kB, shared_buffers: lots}}\n\
+             SELECT 1;\n```\n"
+        )
+    };
+    for (settings, places) in [
+        (
+            "work_mem: 1MB, shared_buffers: lots",
+            &["article.md:3:56"][..],
+        ),
+        ("work_mem: 1MB, archive_command: x", &["article.md:3:56"]),
+        ("work_mem: 1MB", &["article.md:7:26", "article.md:7:47"]),
+    ] {
+        let said = refused(&article(settings), 2);
+        for place in places {
+            assert!(said.contains(place), "{place}\n{said}");
+        }
+    }
+}
