@@ -584,3 +584,26 @@ fn the_notices_are_those_of_the_parts() {
         assert!(NOTICES.contains(part), "{part}");
     }
 }
+
+#[test]
+fn areas_are_stacked_upwards_place_by_place() {
+    let mut block = block("area", "n", &["v"]);
+    block.series = Some(at("series", "kind"));
+    // The second series comes in another order.
+    let rows = table(
+        "n integer, kind text, v integer",
+        &[
+            "1 | a | 100",
+            "2 | a | 200",
+            "3 | a | 400",
+            "3 | b | 400",
+            "2 | b | 200",
+            "1 | b | 100",
+        ],
+    );
+    let svg = drawn(&block, &rows);
+    let labels = |text: &str| svg.contains(&format!(">{text}</text>"));
+    // 400 upon 400, at places up to 3.
+    assert!(labels("800") && labels("3"), "{svg}");
+    assert!(!labels("1,000") && !labels("4") && !labels("6"), "{svg}");
+}
