@@ -1,7 +1,7 @@
 //! Text into an [`Article`], or every problem in it, each with its place and what to do. Pure: the
 //! catalogues an article is checked against are handed in.
 //!
-//! Entry: [`parse`]. Steps: the front matter ([`front_matter`]); the body ([`markdown`]) into fences
+//! Entry: [`parse`]. Steps: the front matter ([`mod@front_matter`]); the body ([`markdown`]) into fences
 //! ([`fences`]), fill-ins ([`fill_in`]) and the links of the prose ([`inline`]); of each block the
 //! `--|` lines ([`directives`], [`yaml`]), options and SQL ([`experiment`], [`results`], [`sql`]);
 //! and at last whether everything named exists ([`references`]).

@@ -1,7 +1,7 @@
 //! Values as Postgres gave them: exact decimals from end to end. A number never passes through
 //! a float here, NULL never passes for a value.
 //!
-//! Beside the values: [`unit`] knows which units convert into which, [`quoted`] reads the numerals
+//! Beside the values: [`mod@unit`] knows which units convert into which, [`quoted`] reads the numerals
 //! that people write in prose, [`format`](mod@format) prints numbers for people.
 
 pub mod format;
