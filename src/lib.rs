@@ -9,9 +9,6 @@
 //! Nouns import no stage; a stage may name the types of an earlier one, but only [`command`] calls
 //! stages; nothing after [`record`] imports `engine` or `measure`.
 
-// A module's documentation names its steps, for who reads the code; most of them are private.
-#![allow(rustdoc::private_intra_doc_links)]
-
 pub mod article;
 pub mod diagnostic;
 pub mod exit_code;
