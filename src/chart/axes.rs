@@ -118,6 +118,19 @@ pub struct Slot {
     pub printed: bool,
 }
 
+/// Error bars at the points themselves, where the chart has them.
+pub fn with_error_bars(mut drawing: charming::Chart, plot: &Plot) -> charming::Chart {
+    let slot = Slot {
+        index: 0,
+        of: 0,
+        printed: false,
+    };
+    for series in plot.series.iter().filter(|_| plot.has_errors) {
+        drawing = drawing.series(error_bars(&series.name, &series.points, slot));
+    }
+    drawing
+}
+
 /// The error bars of one series, drawn by `errorBar` in draw.js. The name is the series' own, so
 /// that both have its colour.
 pub fn error_bars(name: &str, points: &[Point], slot: Slot) -> Custom {

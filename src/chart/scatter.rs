@@ -1,6 +1,6 @@
 //! One mark a row.
 
-use super::axes::{self, Slot, Start};
+use super::axes::{self, Start};
 use super::line::SYMBOLS;
 use super::plot::{Meaning, Plot};
 use super::{Chart, ChartType};
@@ -26,15 +26,5 @@ fn build(chart: &Chart, source: &Arc<Source>) -> Result<charming::Chart, Diagnos
                 .data(axes::data(&series.points)),
         );
     }
-    if plot.has_errors {
-        let slot = Slot {
-            index: 0,
-            of: 0,
-            printed: false,
-        };
-        for series in &plot.series {
-            drawing = drawing.series(axes::error_bars(&series.name, &series.points, slot));
-        }
-    }
-    Ok(drawing)
+    Ok(axes::with_error_bars(drawing, &plot))
 }

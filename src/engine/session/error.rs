@@ -21,7 +21,7 @@ pub struct SqlError {
     pub internal: Option<(String, usize)>,
     /// The stack of functions and statements it was raised in.
     pub context: Option<String>,
-    /// Stopped by [`Session::execute_within`].
+    /// Stopped by [`super::Session::execute_within`].
     pub timed_out: bool,
 }
 
