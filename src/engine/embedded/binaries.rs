@@ -28,6 +28,16 @@ pub enum Origin {
     Folder,
 }
 
+/// The folder of an installation, also where its `bin` is named.
+pub fn installation(folder: &Path) -> PathBuf {
+    let named =
+        folder.join("postgres").is_file() && folder.file_name().is_some_and(|it| it == "bin");
+    match folder.parent() {
+        Some(parent) if named => parent.to_owned(),
+        _ => folder.to_owned(),
+    }
+}
+
 impl Binaries {
     pub fn program(&self, name: &str) -> PathBuf {
         self.folder.join("bin").join(name)
@@ -85,7 +95,7 @@ impl Search<'_> {
             ))
         })?;
         let binaries = Binaries {
-            folder,
+            folder: installation(&folder),
             origin: Origin::Folder,
         };
         self.check_entry(&binaries.folder)?;
@@ -257,6 +267,17 @@ mod tests {
             progress: &|_| {},
         };
         search.run()
+    }
+
+    #[test]
+    fn the_folder_of_the_programs_stands_for_its_installation() {
+        let root = tempfile::tempdir().unwrap();
+        let bin = root.path().join("bin");
+        std::fs::create_dir(&bin).unwrap();
+        assert_eq!(installation(&bin), bin);
+        std::fs::write(bin.join("postgres"), "").unwrap();
+        assert_eq!(installation(&bin), root.path());
+        assert_eq!(installation(root.path()), root.path());
     }
 
     fn message(result: Result<Binaries, Failure>) -> String {

@@ -1,6 +1,6 @@
 //! What the embedded engine would find on this machine.
 
-use super::binaries::{FOLDER_VARIABLE, place};
+use super::binaries::{FOLDER_VARIABLE, installation, place};
 use super::cache::Cache;
 use super::fetch::{PIPS, Pip};
 use super::{libraries, process, user};
@@ -48,6 +48,7 @@ fn user_finding(cache: &Path) -> Finding {
 
 fn folder_finding(folder: &Path) -> Finding {
     let what = format!("{FOLDER_VARIABLE}={}", folder.display());
+    let folder = installation(folder);
     let program = folder.join("bin/postgres");
     match process::finish(process::command(&program, None).arg("--version")) {
         Ok(finished) if finished.success => Finding::good(what, finished.output.trim()),
