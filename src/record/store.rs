@@ -102,11 +102,13 @@ impl StoredExperiment {
 
 /// The accepted record; None where there is none. One of a newer format is refused.
 pub fn read_record(path: &Path) -> Result<Option<Record>, Failure> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(Failure::io("read", path, &error)),
     };
+    // What is no UTF-8 is no JSON either, and is told as such, at its place.
+    let text = String::from_utf8_lossy(&bytes);
     parse_record(&path.display().to_string(), &text)
         .map(Some)
         .map_err(Failure::Record)
