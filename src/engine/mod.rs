@@ -251,7 +251,8 @@ impl Server {
     }
 
     /// Makes a database that the author owns, empty or as a copy of another. Nobody may be
-    /// connected to the template.
+    /// connected to the template. What an earlier state of the article set for its role
+    /// (`ALTER ROLE … SET`) is gone: roles are the cluster's, not the database's.
     pub async fn create_database(
         &self,
         name: &str,
@@ -265,21 +266,28 @@ impl Server {
             let template = quote_identifier(template);
             sql.push_str(&format!(" TEMPLATE {template} STRATEGY FILE_COPY"));
         }
-        self.maintain(&sql).await
+        let forget = format!("ALTER ROLE {author} RESET ALL");
+        self.maintain(&[&forget, &sql]).await
     }
 
     /// Drops a database if it is there, and ends the sessions in it.
     pub async fn drop_database(&self, name: &str) -> Result<(), SessionError> {
         let name = quote_identifier(name);
-        self.maintain(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
-            .await
+        let sql = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
+        self.maintain(&[&sql]).await
     }
 
-    async fn maintain(&self, sql: &str) -> Result<(), SessionError> {
+    async fn maintain(&self, statements: &[&str]) -> Result<(), SessionError> {
         let mut session = self.connect(MAINTENANCE_DATABASE, Role::Tool).await?;
-        let result = session.execute(sql).await;
+        let mut result = Ok(());
+        for sql in statements {
+            result = session.execute(sql).await.map(drop);
+            if result.is_err() {
+                break;
+            }
+        }
         session.close().await;
-        result.map(drop)
+        result
     }
 
     /// Creates an extension and lets the author use all of it; gives its version.
