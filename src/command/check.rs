@@ -12,10 +12,12 @@ use crate::diagnostic::Diagnostic;
 use crate::engine::pins::Pins;
 use crate::exit_code::{Failure, Outcome};
 use crate::judge;
+use crate::parse::sql::variables_of_text;
 use crate::plan::{self, FULL, Force, Reason, fingerprint};
 use crate::record::store::read_record;
 use crate::record::{Fingerprint, Record};
 use crate::report::Judged;
+use std::collections::BTreeSet;
 
 #[derive(Clone)]
 pub struct CheckOptions {
@@ -151,6 +153,26 @@ pub fn staleness(article: &Article, record: &Record) -> Vec<Diagnostic> {
             "the record's values are stale: {}",
             changed(&record.queries, &queries)
         )));
+    }
+    let used: BTreeSet<String> = (queries.fields.values())
+        .flat_map(|sql| variables_of_text(sql))
+        .map(|variable| variable.name)
+        .collect();
+    for name in used {
+        let now = resolved.params.get(&name).map(ToString::to_string);
+        let before = record.params.get(&name).cloned();
+        if before != now {
+            let of = |value: Option<String>| {
+                let fields = value.map(|value| (format!("param `{name}`"), value));
+                Fingerprint {
+                    fields: fields.into_iter().collect(),
+                }
+            };
+            problems.push(Diagnostic::error(format!(
+                "the record's values are stale: {}",
+                changed(&of(before), &of(now))
+            )));
+        }
     }
     problems
         .into_iter()

@@ -45,6 +45,26 @@ fn a_record_whose_queries_were_edited_since_is_stale() {
 }
 
 #[test]
+fn a_record_whose_queries_had_another_param_is_stale() {
+    let project = Project::new(ARTICLE);
+    project.edit("params: {rows: 10}", "params: {rows: 10, factor: 1}");
+    project.edit("SELECT n FROM", "SELECT n * :factor FROM");
+    project.built();
+    assert_eq!(project.run(&["accept"]).code, 0);
+    assert_eq!(project.run(&["check", "--recorded"]).code, 0);
+    project.edit("factor: 1", "factor: 3");
+    let stale = project.run(&["check", "--recorded"]);
+    assert_eq!(stale.code, 5, "{}", stale.stderr);
+    assert!(
+        stale
+            .stderr
+            .contains("param `factor` changed from `1` to `3`"),
+        "{}",
+        stale.stderr
+    );
+}
+
+#[test]
 fn a_record_of_another_profile_takes_the_place_of_a_full_one_only_when_asked_for() {
     let project = Project::new(ARTICLE);
     project.built();
