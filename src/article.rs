@@ -398,7 +398,7 @@ pub struct TableBlock {
     pub id: Spanned<String>,
     pub query: Statement,
     pub caption: Option<TextWithFillIns>,
-    /// Shown columns, by the query's column name; empty: all, as they are named.
+    /// Labels and formats, by the query's column name; columns that are not named stand as they are.
     pub columns: IndexMap<String, TableColumn>,
 }
 

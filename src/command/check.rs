@@ -142,10 +142,21 @@ pub fn staleness(article: &Article, record: &Record) -> Vec<Diagnostic> {
         problems.push(Diagnostic::error(problem).at(&article.source, id.span));
     }
     for claim in article.claims() {
-        if !record.claims.contains_key(&claim.name.value) {
-            let problem = format!("the record has no claim `{}`", claim.name.value);
-            problems.push(Diagnostic::error(problem).at(&article.source, claim.name.span));
-        }
+        let name = &claim.name.value;
+        let problem = match record.claims.get(name) {
+            None => format!("the record has no claim `{name}`"),
+            // Its value is in the unit it was recorded with.
+            Some(recorded) if recorded.unit != claim.unit => {
+                let unit = |unit: &Option<String>| unit.clone().unwrap_or_else(|| "none".into());
+                format!(
+                    "the record's claim `{name}` is stale: its unit changed from `{}` to `{}`",
+                    unit(&recorded.unit),
+                    unit(&claim.unit)
+                )
+            }
+            Some(_) => continue,
+        };
+        problems.push(Diagnostic::error(problem).at(&article.source, claim.name.span));
     }
     let queries = analyse::queries(article);
     if !record.queries.fields.is_empty() && record.queries != queries {

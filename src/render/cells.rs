@@ -26,33 +26,23 @@ pub struct Cell {
     pub null: bool,
 }
 
-/// The named columns of `table` in the order named; all, where none is.
+/// Every column of `table`, in its query's order; `columns` gives labels and formats.
 pub fn shown(
     table: &Table,
     columns: &IndexMap<String, TableColumn>,
     bytes: BytesMeaning,
 ) -> Result<ShownTable, String> {
+    if let Some(name) = columns.keys().find(|name| table.column(name).is_none()) {
+        return Err(format!("the query has no column `{name}`"));
+    }
     let plain = TableColumn::default();
-    let chosen: Vec<(usize, &TableColumn)> = if columns.is_empty() {
-        (0..table.columns.len())
-            .map(|index| (index, &plain))
-            .collect()
-    } else {
-        columns
-            .iter()
-            .map(|(name, column)| {
-                (table.column(name))
-                    .map(|index| (index, column))
-                    .ok_or_else(|| format!("the query has no column `{name}`"))
-            })
-            .collect::<Result<_, _>>()?
-    };
     let mut shown = ShownTable {
-        headings: Vec::with_capacity(chosen.len()),
+        headings: Vec::with_capacity(table.columns.len()),
         rows: table.rows.iter().map(|_| Vec::new()).collect(),
     };
-    for (index, column) in chosen {
+    for index in 0..table.columns.len() {
         let name = &table.columns[index].name;
+        let column = columns.get(name).unwrap_or(&plain);
         let numeric = is_numeric_type(&table.columns[index].type_name);
         shown.headings.push(Heading {
             label: column.label.clone().unwrap_or_else(|| name.clone()),
@@ -121,25 +111,23 @@ mod tests {
     }
 
     #[test]
-    fn columns_choose_order_label_and_format() {
+    fn columns_give_labels_and_formats_and_the_others_stay() {
         let table = Table {
             columns: vec![Column::new("a", "integer"), Column::new("b", "bigint")],
             rows: vec![vec![number("1"), number("12345")]],
         };
-        let columns: IndexMap<String, TableColumn> = [
-            (
-                "b".to_owned(),
-                TableColumn {
-                    label: Some("B".into()),
-                    format: Some("0.0".into()),
-                },
-            ),
-            ("a".to_owned(), TableColumn::default()),
-        ]
+        let columns: IndexMap<String, TableColumn> = [(
+            "b".to_owned(),
+            TableColumn {
+                label: Some("B".into()),
+                format: Some("0.0".into()),
+            },
+        )]
         .into();
         let shown_table = shown(&table, &columns, BytesMeaning::Binary).unwrap();
-        assert_eq!(shown_table.headings[0].label, "B");
-        assert_eq!(shown_table.rows[0][0].text, "12345.0");
+        assert_eq!(shown_table.headings[0].label, "a");
+        assert_eq!(shown_table.headings[1].label, "B");
+        assert_eq!(shown_table.rows[0][1].text, "12345.0");
         let missing = [("c".to_owned(), TableColumn::default())].into();
         assert!(shown(&table, &missing, BytesMeaning::Binary).is_err());
     }
