@@ -1,7 +1,9 @@
 //! The table of claims at the end of a build, as wide as the terminal allows.
 
 use super::{Color, Count, Judged, Look, Report};
+use crate::article::Claim;
 use crate::judge::{Outcome, Verdict};
+use crate::quantity::{self, Format, Unit, Value};
 use indexmap::IndexMap;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -44,6 +46,7 @@ fn article(judged: &Judged, look: Look) -> String {
         Some(grid) => text.push_str(&grid.text(look.color)),
         None => text.push_str(&stacked(judged.verdicts, look.color)),
     }
+    text.push_str(&filled_in_only(judged));
     text.push_str(&format!("{}\n", Count::of(judged.verdicts)));
     text.push_str(&reasons(judged.verdicts));
     text
@@ -237,6 +240,33 @@ fn reasons(verdicts: &[Verdict]) -> String {
         .collect()
 }
 
+/// Claims that nothing holds to anything: neither quoted nor with limits or truth of their own.
+fn filled_in_only(judged: &Judged) -> String {
+    let of_claim = |claim: &Claim| {
+        let name = &claim.name.value;
+        let judged_too = judged.verdicts.iter().any(|verdict| verdict.claim == *name);
+        let value = judged.record.claims.get(name).filter(|_| !judged_too)?;
+        let bytes = claim.bytes.unwrap_or(judged.article.front_matter.bytes);
+        let text = match &value.value {
+            Value::Number(number) => {
+                let number = quantity::format(number, &Format::Default, bytes);
+                let unit = claim.unit.as_deref().unwrap_or_default();
+                Unit::new(unit, bytes).attach(&number)
+            }
+            other => other.to_string(),
+        };
+        Some(format!("  {name}: {}\n", printable(&text)))
+    };
+    let lines: Vec<String> = judged.article.claims().filter_map(of_claim).collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!(
+        "measured, and neither quoted nor limited:\n{}",
+        lines.concat()
+    )
+}
+
 // ---- characters -------------------------------------------------------------------------------
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -346,6 +376,28 @@ mod tests {
             verdicts: &verdicts,
         };
         write(&[judged], Look { color, width })
+    }
+
+    #[test]
+    fn a_claim_that_nothing_judges_is_shown_with_its_value() {
+        let (article, record, verdicts) = sample();
+        let first = verdicts[0].claim.clone();
+        let others: Vec<Verdict> = verdicts
+            .into_iter()
+            .filter(|verdict| verdict.claim != first)
+            .collect();
+        let judged = Judged {
+            article: &article,
+            record: &record,
+            verdicts: &others,
+        };
+        let look = Look {
+            color: Color::Plain,
+            width: 200,
+        };
+        let text = write(&[judged], look);
+        let shown = format!("measured, and neither quoted nor limited:\n  {first}: 76.1 B/row\n");
+        assert!(text.contains(&shown), "{text}");
     }
 
     #[test]
