@@ -57,7 +57,7 @@ impl Probe for Counters {
 /// Asks the measuring session to hand in its cumulative statistics at the end of this command
 /// instead of up to a minute later (PostgreSQL 15 and later). In a failed transaction nothing can
 /// be asked; the counts then miss that transaction, as they do everywhere in Postgres.
-async fn flush_statistics(subject: &mut Session) -> Result<(), SessionError> {
+pub async fn flush_statistics(subject: &mut Session) -> Result<(), SessionError> {
     match subject
         .execute("SELECT pg_catalog.pg_stat_force_next_flush()")
         .await
