@@ -20,7 +20,7 @@ use crate::engine::{self, Server, StartRequest};
 use crate::exit_code::{Failure, Outcome};
 use crate::judge::{self, Verdict};
 use crate::measure::{self, Fixtures, Request};
-use crate::plan::{Decision, Force, PlannedExperiment, fingerprint};
+use crate::plan::{Decision, Force, PlannedExperiment};
 use crate::quantity::Table;
 use crate::record::Record;
 use crate::record::store::StoreLock;
@@ -359,7 +359,7 @@ async fn measure_and_analyse(
     measure::prepare(server, context.article).await?;
     let mut environment = server.describe().await.map_err(Failure::from)?;
     environment.engine_reason.clear();
-    environment.sha256 = measure::environment::sha256(&environment);
+    environment.sha256 = environment.hash();
     let mut fixtures = Fixtures::default();
     for item in planned {
         let Decision::Run { kept, .. } = &item.decision else {
@@ -370,7 +370,7 @@ async fn measure_and_analyse(
             resolved: &context.resolved,
             experiment: item.experiment,
             inputs: &item.fingerprint,
-            fingerprint: &fingerprint::sha256(&item.fingerprint),
+            fingerprint: &item.fingerprint.sha256(),
             host: &context.host.sha256,
             kept: kept.as_deref(),
             store: &context.store,

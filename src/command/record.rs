@@ -151,7 +151,7 @@ impl<'a> Context<'a> {
                 let id = &item.experiment.id.value;
                 let analysed = analysis.experiments.shift_remove(id)?;
                 let record = ExperimentRecord {
-                    fingerprint: fingerprint::sha256(&item.fingerprint),
+                    fingerprint: item.fingerprint.sha256(),
                     inputs: item.fingerprint.clone(),
                     host: result.host.clone(),
                     measured_at: result.measured_at.clone(),

@@ -9,7 +9,7 @@ use super::terminal::{for_each, print, worst};
 use crate::article::Article;
 use crate::engine::EngineChoice;
 use crate::exit_code::{Failure, Outcome};
-use crate::plan::{Decision, Force, fingerprint};
+use crate::plan::{Decision, Force};
 use std::fmt::Write;
 
 /// Prints what a build would do. The outcome is that of the accepted record: exit code 5 where it
@@ -97,7 +97,7 @@ fn explained(context: &Context<'_>, id: &str) -> String {
         if item.experiment.id.value != id {
             continue;
         }
-        let _ = writeln!(text, "\n  {id} {}", fingerprint::sha256(&item.fingerprint));
+        let _ = writeln!(text, "\n  {id} {}", item.fingerprint.sha256());
         for (name, value) in &item.fingerprint.fields {
             let value = value.trim_end().replace('\n', "\n      ");
             let _ = writeln!(text, "    {name}: {value}");

@@ -8,7 +8,7 @@ use crate::article::{
     Article, CollectSession, Experiment, Fixture, Runs, Scalar, Script, Terminator,
 };
 use crate::parse::sql::variables_of_text;
-use crate::record::{Fingerprint, sha256_of};
+use crate::record::Fingerprint;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Raised whenever the way things are measured changes in a manner that changes results.
@@ -35,8 +35,21 @@ pub fn of_experiment(
         put(format!("extension `{}`", extension.value), "created".into());
     }
     put("seed".into(), front.seed.to_plain_string());
+    for (name, limit) in [
+        ("memory", &front.postgres.memory),
+        ("cpus", &front.postgres.cpus),
+        ("shm_size", &front.postgres.shm_size),
+    ] {
+        if let Some(limit) = limit {
+            put(format!("container limit `{name}`"), limit.clone());
+        }
+    }
     let mut used = BTreeSet::new();
-    for fixture in fixture_closure(article, experiment) {
+    let fixtures = fixture_closure(article, experiment);
+    if let Some(order) = order_of(&fixtures) {
+        put("order of fixtures".into(), order);
+    }
+    for fixture in fixtures {
         put(
             format!("fixture `{}`", fixture.id.value),
             script_text(&fixture.script),
@@ -55,11 +68,6 @@ pub fn of_experiment(
         }
     }
     Fingerprint { fields }
-}
-
-/// The hex sha256 of a fingerprint's canonical JSON.
-pub fn sha256(fingerprint: &Fingerprint) -> String {
-    sha256_of(&serde_json::to_vec(fingerprint).expect("strings serialise"))
 }
 
 /// What differs between two fingerprints, by input.
@@ -103,6 +111,13 @@ fn fixture_closure<'a>(article: &'a Article, experiment: &'a Experiment) -> Vec<
         next = fixture.from.as_ref();
     }
     closure
+}
+
+/// Which fixture stands on which, where that is not the order of their names. Fields are kept by
+/// name, so that any other order is one more of them.
+fn order_of(fixtures: &[&Fixture]) -> Option<String> {
+    let names: Vec<&str> = fixtures.iter().map(|one| one.id.value.as_str()).collect();
+    (!names.is_sorted()).then(|| names.join(" from "))
 }
 
 fn experiment_fields(experiment: &Experiment, resolved: &Resolved) -> Vec<(String, String)> {

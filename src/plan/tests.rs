@@ -1,6 +1,6 @@
 //! Which edits of an article make which experiment run again, and in which words that is told.
 
-use super::fingerprint::{differences, of_experiment, sha256};
+use super::fingerprint::{differences, of_experiment};
 use super::reasons::Difference;
 use super::*;
 use crate::parse::sample::article;
@@ -79,7 +79,7 @@ fn changed_by(from: &str, to: &str) -> Vec<String> {
     assert!(ARTICLE.contains(from), "{from}");
     let before = fingerprint_of(ARTICLE, None);
     let after = fingerprint_of(&ARTICLE.replacen(from, to, 1), None);
-    assert_eq!(before == after, sha256(&before) == sha256(&after));
+    assert_eq!(before == after, before.sha256() == after.sha256());
     let changed = differences(&before, &after);
     changed.into_iter().map(|found| found.input).collect()
 }
@@ -146,7 +146,16 @@ fn an_edit_of_an_input_changes_that_input_alone() {
         (
             "fixture: grown",
             "fixture: base",
-            &["fixture `grown`", "param `extra`"],
+            &["fixture `grown`", "order of fixtures", "param `extra`"],
+        ),
+        (
+            "settings: {work_mem: 8MB}",
+            "memory: 2GB, cpus: 2, shm_size: 1GB, settings: {work_mem: 8MB}",
+            &[
+                "container limit `cpus`",
+                "container limit `memory`",
+                "container limit `shm_size`",
+            ],
         ),
         ("k: [1, 2]", "k: [1, 3]", &["matrix"]),
         ("k: [1, 2]", "k: [1, \"2\"]", &["matrix"]),
@@ -193,6 +202,21 @@ fn an_edit_of_an_input_changes_that_input_alone() {
     ] {
         assert_eq!(changed_by(from, to), inputs, "{from} → {to}");
     }
+}
+
+#[test]
+fn fixtures_that_stand_on_one_another_the_other_way_round_are_another_input() {
+    let turned = ARTICLE
+        .replace("fixture base\n", "fixture base\n--| from: grown\n")
+        .replace("fixture grown\n--| from: base\n", "fixture grown\n")
+        .replace("fixture: grown", "fixture: base");
+    let of = |text: &str| fingerprint_of(text, None);
+    let changed = differences(&of(&turned), &of(ARTICLE));
+    let changed: Vec<String> = changed.iter().map(ToString::to_string).collect();
+    assert_eq!(changed, ["order of fixtures is new"]);
+    // What is in the order of its names has no field: records of before stay valid.
+    assert!(!of(&turned).fields.contains_key("order of fixtures"));
+    assert_eq!(of(ARTICLE).fields["order of fixtures"], "grown from base");
 }
 
 #[test]

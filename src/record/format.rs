@@ -1,13 +1,14 @@
 //! The record's types and their JSON. Numbers are written as strings of exact decimals, maps keep
 //! a stable order, and the format has a version of its own.
 
+use super::sha256_of;
 use crate::quantity::{Column, Table, Value};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The version of the JSON written by this build.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
@@ -90,6 +91,59 @@ pub struct ToolEnvironment {
     /// Version of the way things are measured; part of every fingerprint.
     pub protocol: u32,
     pub sha256: String,
+}
+
+impl ServerEnvironment {
+    /// The hex sha256 of everything but why the engine was chosen: that is another matter each
+    /// time.
+    pub fn hash(&self) -> String {
+        hash_of(&Self {
+            engine_reason: String::new(),
+            sha256: String::new(),
+            ..self.clone()
+        })
+    }
+}
+
+impl HostEnvironment {
+    /// The hex sha256 of what tells two machines apart. Memory counts in whole GiB, upwards: what
+    /// the kernel keeps for itself changes by kilobytes from boot to boot. Of the kernel only the
+    /// system counts, not the release: an update makes no other machine of this one. Both stand in
+    /// the record as they are, and `diff` shows them.
+    pub fn hash(&self) -> String {
+        const GIB: u64 = 1 << 30;
+        let memory = self.memory_bytes.parse::<u64>().map_or_else(
+            |_| self.memory_bytes.clone(),
+            |bytes| format!("{} GiB", bytes.div_ceil(GIB)),
+        );
+        let system = self.kernel.split(' ').next().unwrap_or_default();
+        hash_of(&Self {
+            memory_bytes: memory,
+            kernel: system.to_owned(),
+            sha256: String::new(),
+            ..self.clone()
+        })
+    }
+}
+
+impl ToolEnvironment {
+    pub fn hash(&self) -> String {
+        hash_of(&Self {
+            sha256: String::new(),
+            ..self.clone()
+        })
+    }
+}
+
+impl Fingerprint {
+    /// The hex sha256 of its compact JSON.
+    pub fn sha256(&self) -> String {
+        hash_of(self)
+    }
+}
+
+fn hash_of(part: &impl Serialize) -> String {
+    sha256_of(&serde_json::to_vec(part).expect("a part of a record serialises"))
 }
 
 /// The inputs of an experiment, by name: `measure`, `param rows`, `fixture src`, `server` …

@@ -2,11 +2,14 @@
 //! only thing the later stages (judge, chart, render, report) read.
 
 mod format;
+mod integrity;
 mod json;
+mod read;
 pub mod store;
 
 pub use format::*;
 pub use json::to_json;
+pub use read::{parse_record, read_record};
 
 use sha2::{Digest, Sha256};
 use std::fmt::Write;

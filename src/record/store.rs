@@ -7,19 +7,17 @@
 //! leaves it, is ignored. While it is being written the file is called `….measuring.jsonl`: a whole
 //! result of the same inputs stays until there is another whole one.
 
-use super::format::{
-    Doubt, ExperimentRecord, FORMAT as RECORD_FORMAT, Fingerprint, Record, Sample,
-};
+use super::format::{Doubt, ExperimentRecord, Fingerprint, Sample};
 use crate::article::{Cells, Scalar};
-use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
 use crate::quantity::{Table, Value};
-use crate::source::Source;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+pub use super::read::read_record;
 
 /// What is known of one fingerprint of one experiment on one host.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -98,48 +96,6 @@ impl StoredExperiment {
             finished: true,
         })
     }
-}
-
-/// The accepted record; None where there is none. One of a newer format is refused.
-pub fn read_record(path: &Path) -> Result<Option<Record>, Failure> {
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Failure::io("read", path, &error)),
-    };
-    // What is no UTF-8 is no JSON either, and is told as such, at its place.
-    let text = String::from_utf8_lossy(&bytes);
-    parse_record(&path.display().to_string(), &text)
-        .map(Some)
-        .map_err(Failure::Record)
-}
-
-fn parse_record(name: &str, text: &str) -> Result<Record, Diagnostic> {
-    #[derive(Deserialize)]
-    struct Version {
-        format: u32,
-    }
-    let at = |error: &serde_json::Error| {
-        let source = Source::new(name, name, text.to_owned());
-        let line_start = text
-            .split_inclusive('\n')
-            .take(error.line().saturating_sub(1))
-            .map(str::len)
-            .sum::<usize>();
-        let offset = (line_start + error.column().saturating_sub(1)).min(text.len());
-        Diagnostic::error(format!("this record cannot be read: {error}"))
-            .at(&source, offset..offset)
-            .hint("restore it from version control, or remove it and accept new measurements")
-    };
-    let version: Version = serde_json::from_str(text).map_err(|error| at(&error))?;
-    if version.format > RECORD_FORMAT {
-        return Err(Diagnostic::error(format!(
-            "`{name}` is a record of format {}, this build reads up to {RECORD_FORMAT}",
-            version.format
-        ))
-        .hint("use the version of remeasure that wrote it, or a later one"));
-    }
-    serde_json::from_str(text).map_err(|error| at(&error))
 }
 
 #[derive(Serialize, Deserialize)]
