@@ -2,9 +2,11 @@
 //! is checked against from then on. That is profile `full` unless another is asked for by name: a
 //! quick measurement never takes the place of a full one unasked.
 
+use super::build::runtime;
+use super::lock;
 use super::project::Project;
 use super::record::{Context, record_path};
-use super::terminal::{for_each, print};
+use super::terminal::{for_each, print, tell};
 use crate::diagnostic::Diagnostic;
 use crate::engine::EngineChoice;
 use crate::exit_code::{Failure, Outcome};
@@ -28,7 +30,11 @@ pub fn accept(
     }
     let pins = project.pins()?;
     let articles = project.articles(names, &pins)?;
+    let runtime = runtime()?;
     let (_, all_done) = for_each(&articles, |article| {
+        // What a build is measuring is accepted when it is whole.
+        let store = project.store(article);
+        let _lock = runtime.block_on(lock::article(&store, &article.slug, tell))?;
         print(&accept_one(&Context::new(
             project, &pins, article, profile, engine,
         )?)?)

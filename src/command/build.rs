@@ -5,11 +5,12 @@
 //! 3. record → judge → chart → render → report: pure, from the record
 
 use super::interrupt;
+use super::lock;
 use super::options::BuildOptions;
 use super::output::{self, Written};
 use super::progress::{Bar, Durations};
 use super::project::Project;
-use super::record::{Context, StoredAnalysis, measurements};
+use super::record::{Context, StoredAnalysis, measurements, record_path};
 use super::terminal::{self, for_each, say, worst};
 use crate::analyse;
 use crate::article::Article;
@@ -22,13 +23,11 @@ use crate::judge::{self, Verdict};
 use crate::measure::{self, Fixtures, Request};
 use crate::plan::{Decision, Force, PlannedExperiment};
 use crate::quantity::Table;
-use crate::record::Record;
-use crate::record::store::StoreLock;
+use crate::record::{Record, read_record};
 use crate::render::{self, Filled, Page};
 use crate::report::{self, Judged};
 use indexmap::IndexMap;
 use std::pin::{Pin, pin};
-use std::time::Duration;
 
 /// Builds the named articles, or all.
 pub fn build(
@@ -45,7 +44,10 @@ pub fn build(
     let (built, all_done) = for_each(&articles, |article| {
         runtime.block_on(build_one(project, &pins, article, options))
     });
-    output::write_index(project)?;
+    if !built.is_empty() {
+        let _lock = runtime.block_on(output::lock(project, options))?;
+        output::write_index(project)?;
+    }
     let judged: Vec<Judged<'_>> = built.iter().map(Built::judged).collect();
     terminal::write_reports(&judged, options)?;
     all_done?;
@@ -125,7 +127,7 @@ async fn build_one<'a>(
     if !problems.is_empty() {
         return Err(Failure::Article(problems));
     }
-    let context = Context::new(
+    let mut context = Context::new(
         project,
         pins,
         article,
@@ -133,6 +135,8 @@ async fn build_one<'a>(
         &options.engine,
     )?;
     let record = measured_record(&context, options).await?;
+    // Measuring, or waiting for who measured, takes long enough to accept something.
+    context.accepted = read_record(&record_path(article))?;
     let verdicts = judge::judge(
         article,
         &record,
@@ -156,7 +160,11 @@ async fn build_one<'a>(
         files: render::render(&page, &filled).map_err(Failure::article)?,
         entry: render::index_entry(&page, &filled),
     };
-    output::write_article(&context, &folder, &written)?;
+    {
+        // Pages of two builds, of two profiles perhaps, do not mix.
+        let _lock = output::lock(project, options).await?;
+        output::write_article(&context, project, &folder, &written)?;
+    }
     let built = Built {
         article,
         record,
@@ -183,7 +191,7 @@ pub async fn measured_record(
     let lock = tokio::select! {
         biased;
         () = &mut interrupt => return Err(interrupted(context, options)),
-        lock = lock(context, options) => lock?,
+        lock = lock::article(&context.store, &context.article.slug, |line| say(options, line)) => lock?,
     };
     // What the other build has measured meanwhile need not be measured again.
     let planned = context.plan(&options.force);
@@ -199,25 +207,6 @@ pub async fn measured_record(
     context.stored_record(&planned).ok_or_else(|| {
         Failure::internal("what was measured is not what was planned: a result is missing")
     })
-}
-
-/// Waits until no other process measures this article.
-async fn lock(context: &Context<'_>, options: &BuildOptions) -> Result<StoreLock, Failure> {
-    const AGAIN: Duration = Duration::from_millis(200);
-    let mut told = false;
-    loop {
-        if let Some(lock) = context.store.try_lock()? {
-            return Ok(lock);
-        }
-        if !told {
-            say(
-                options,
-                "another build of this article is measuring; waiting for it",
-            );
-            told = true;
-        }
-        tokio::time::sleep(AGAIN).await;
-    }
 }
 
 fn interrupted(context: &Context<'_>, options: &BuildOptions) -> Failure {

@@ -7,6 +7,7 @@ mod doctor;
 mod interrupt;
 mod lint;
 mod list;
+mod lock;
 mod new;
 mod options;
 mod output;

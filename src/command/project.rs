@@ -8,6 +8,7 @@ use crate::exit_code::Failure;
 use crate::lint::RULES;
 use crate::measure::instrument::INSTRUMENTS;
 use crate::parse::{self, Known};
+use crate::record::store::Store;
 use crate::source::Source;
 use std::collections::BTreeMap;
 use std::fs;
@@ -44,11 +45,6 @@ impl Project {
 
     pub fn articles_folder(&self) -> PathBuf {
         self.root.join("articles")
-    }
-
-    /// What is measured and not accepted yet, and drawn charts. Deleting it loses nothing accepted.
-    pub fn state(&self) -> PathBuf {
-        self.root.join(".remeasure")
     }
 
     /// The project's pins, or those of this build where it has none.
@@ -89,17 +85,28 @@ impl Project {
         }
     }
 
-    /// The name under which an article's state is kept: its slug, made unique for articles from
-    /// outside the project.
-    pub fn state_name(&self, article: &Article) -> String {
-        let inside = self.articles_folder().join(&article.slug);
+    /// What is measured of an article and not accepted yet, and drawn charts: in `.remeasure`
+    /// beside the `articles` folder that the article lies in, whichever project and folder a
+    /// command is given in; else beside the article. Deleting it loses nothing accepted.
+    pub fn store(&self, article: &Article) -> Store {
+        const STATE: &str = ".remeasure";
+        let slug = &article.slug;
         let canonical = |path: &Path| fs::canonicalize(path).ok();
-        if canonical(&inside).is_some() && canonical(&inside) == canonical(&article.directory) {
-            return article.slug.clone();
+        let folder = canonical(&article.directory);
+        // A link to a folder elsewhere is the project's, too.
+        if folder.is_some() && canonical(&self.articles_folder().join(slug)) == folder {
+            return Store::new(&self.root.join(STATE), slug);
         }
-        let path = canonical(&article.directory).unwrap_or_else(|| article.directory.clone());
-        let hash = crate::record::sha256_of(path.to_string_lossy().as_bytes());
-        format!("{}-{}", article.slug, &hash[..8])
+        let of_its_project = |folder: &Path| {
+            let articles = folder.parent()?;
+            let is_its = articles.file_name()? == "articles";
+            is_its.then(|| articles.with_file_name(STATE))
+        };
+        let state = folder.as_deref().and_then(of_its_project);
+        Store::new(
+            &state.unwrap_or_else(|| article.directory.join(STATE)),
+            slug,
+        )
     }
 
     fn all_articles(&self) -> Result<Vec<PathBuf>, Failure> {

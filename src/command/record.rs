@@ -76,7 +76,7 @@ impl<'a> Context<'a> {
             },
             engine_reason: identity.reason,
             host: environment::host(&engine::storage(&engine::default_cache())),
-            store: Store::new(&project.state(), &project.state_name(article)),
+            store: project.store(article),
             accepted,
         })
     }

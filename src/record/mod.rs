@@ -4,6 +4,7 @@
 mod format;
 mod integrity;
 mod json;
+pub mod lock;
 mod read;
 pub mod store;
 

@@ -8,6 +8,7 @@
 //! result of the same inputs stays until there is another whole one.
 
 use super::format::{Doubt, ExperimentRecord, Fingerprint, Sample};
+use super::lock::{Locking, try_lock};
 use crate::article::{Cells, Scalar};
 use crate::exit_code::Failure;
 use crate::quantity::{Table, Value};
@@ -127,10 +128,6 @@ pub struct Store {
     folder: PathBuf,
 }
 
-/// Held while an article is being measured, so that two builds at once do not mix their lines.
-#[must_use]
-pub struct StoreLock(#[expect(dead_code, reason = "the lock ends with the file")] File);
-
 impl Store {
     /// `state` is the `.remeasure` folder.
     pub fn new(state: &Path, slug: &str) -> Self {
@@ -139,22 +136,14 @@ impl Store {
         }
     }
 
-    /// None while another process measures this article.
-    pub fn try_lock(&self) -> Result<Option<StoreLock>, Failure> {
+    /// Held by the one process that measures this article or accepts it, so that two do not mix
+    /// their lines.
+    pub fn try_lock(&self) -> Result<Locking, Failure> {
         // No experiment can have a name that begins with a point.
         let path = self.folder.join(".lock");
-        let locked = || {
-            fs::create_dir_all(&self.folder)?;
-            let mut options = OpenOptions::new();
-            let file = options.create(true).truncate(false).write(true);
-            let file = file.open(&path)?;
-            match file.try_lock() {
-                Ok(()) => Ok(Some(StoreLock(file))),
-                Err(fs::TryLockError::WouldBlock) => Ok(None),
-                Err(fs::TryLockError::Error(error)) => Err(error),
-            }
-        };
-        locked().map_err(|error| Failure::io("lock", &path, &error))
+        fs::create_dir_all(&self.folder)
+            .and_then(|()| try_lock(&path))
+            .map_err(|error| Failure::io("lock", &path, &error))
     }
 
     /// Every readable result of an experiment, in the order of their files' names. A file of a

@@ -190,6 +190,29 @@ fn killed_in_the_middle_it_leaves_no_server_and_the_next_build_goes_on() {
 }
 
 #[test]
+fn a_build_that_waits_takes_over_from_one_that_is_killed() {
+    let project = Project::new(ARTICLE);
+    let first = Started::new(&project);
+    let mut second = project
+        .command(&["build"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = BufReader::new(second.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    let holder = format!("measuring (process {}); waiting", first.build.id());
+    assert!(line.contains(&holder), "{line}");
+    first.signalled("KILL");
+    let mut said = String::new();
+    stderr.read_to_string(&mut said).unwrap();
+    assert_eq!(second.wait().unwrap().code(), Some(0), "{said}");
+    assert!(said.contains("goes on after its first cell"), "{said}");
+    assert_eq!(measured(&project.record(), "slow", "at").len(), 3);
+}
+
+#[test]
 fn cells_that_build_on_one_another_begin_again() {
     let article = ARTICLE.replace("--| matrix", "--| fresh: never\n--| matrix");
     let project = Project::new(&article);

@@ -1,6 +1,7 @@
 //! Every test that runs the program or a real server. One binary, so that it is linked once.
 
 mod articles;
+mod at_once;
 mod caching;
 mod cases;
 mod engines;

@@ -138,8 +138,8 @@ fn one_process_at_a_time_measures_an_article_and_an_experiment_may_be_called_loc
     let folder = tempfile::tempdir().unwrap();
     let store = Store::new(folder.path(), "post");
     let held = store.try_lock().unwrap();
-    assert!(held.is_some());
-    assert!(store.try_lock().unwrap().is_none());
+    assert!(matches!(held, Locking::Held(_)));
+    assert!(matches!(store.try_lock().unwrap(), Locking::Busy(_)));
     for id in ["lock", "analysis", "charts", "page"] {
         store.writer(id, "f", &start()).unwrap();
         store.cache(id, "key", "text").unwrap();
@@ -147,7 +147,7 @@ fn one_process_at_a_time_measures_an_article_and_an_experiment_may_be_called_loc
         assert_eq!(store.results(id).len(), 1);
     }
     drop(held);
-    assert!(store.try_lock().unwrap().is_some());
+    assert!(matches!(store.try_lock().unwrap(), Locking::Held(_)));
 }
 
 #[test]
