@@ -61,9 +61,22 @@ enum Command {
         articles: Articles,
         #[command(flatten)]
         place: Place,
-        /// Print every input of this experiment and their hash
+        /// Print every input of this experiment, fixture, claim, table or chart, and what changed
         #[arg(long, value_name = "ID")]
         explain: Option<String>,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// What is measured beside what is accepted
+    Diff {
+        #[command(flatten)]
+        articles: Articles,
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
     },
     /// Promote what is measured to `record.json`
     Accept {
@@ -169,12 +182,25 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             articles,
             place,
             explain,
+            json,
         } => command::status(
             &project,
             &articles.articles,
             place.profile.as_deref(),
             &engine(place)?,
             explain.as_deref(),
+            *json,
+        ),
+        Command::Diff {
+            articles,
+            place,
+            json,
+        } => command::diff(
+            &project,
+            &articles.articles,
+            place.profile.as_deref(),
+            &engine(place)?,
+            *json,
         ),
         Command::Accept { articles, place } => command::accept(
             &project,

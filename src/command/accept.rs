@@ -3,6 +3,7 @@
 //! quick measurement never takes the place of a full one unasked.
 
 use super::build::runtime;
+use super::diff::changes;
 use super::lock;
 use super::project::Project;
 use super::record::{Context, record_path};
@@ -72,8 +73,12 @@ fn accept_one(context: &Context<'_>) -> Result<String, Failure> {
         Some(before) => format!("; instead of one of profile {before}"),
         None => String::new(),
     };
+    let changes: String = changes(context.accepted.as_ref().filter(|_| !unchanged), &record)
+        .iter()
+        .map(|line| format!("  {line}\n"))
+        .collect();
     Ok(format!(
-        "{}: {} ({} experiments, {} claims, profile {profile}{instead})\n",
+        "{}: {} ({} experiments, {} claims, profile {profile}{instead})\n{changes}",
         path.display(),
         if unchanged { "unchanged" } else { "accepted" },
         record.experiments.len(),

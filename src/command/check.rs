@@ -192,7 +192,7 @@ pub fn staleness(article: &Article, record: &Record) -> Vec<Diagnostic> {
 }
 
 fn changed(before: &Fingerprint, now: &Fingerprint) -> Reason {
-    Reason::Changed(fingerprint::differences(before, now))
+    Reason::Changed(before.differences(now))
 }
 
 fn how_to_accept(article: &Article, profile: &str) -> String {

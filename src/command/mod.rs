@@ -3,6 +3,7 @@
 mod accept;
 mod build;
 mod check;
+mod diff;
 mod doctor;
 mod interrupt;
 mod lint;
@@ -20,6 +21,7 @@ mod terminal;
 pub use accept::accept;
 pub use build::build;
 pub use check::{CheckOptions, check};
+pub use diff::diff;
 pub use doctor::doctor;
 pub use lint::lint;
 pub use list::{Catalogue, list};

@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostic;
 use crate::engine::pins::{Pin, Pins};
 use crate::engine::{self, EngineChoice};
 use crate::exit_code::Failure;
-use crate::measure::{environment, statistics};
+use crate::measure::{environment, merged_doubts, statistics};
 use crate::plan::{
     self, Decision, Force, PlannedExperiment, Resolved, ServerIdentity, fingerprint,
 };
@@ -160,7 +160,7 @@ impl<'a> Context<'a> {
                         &analysed.measured,
                         &item.experiment.cells.columns,
                     ),
-                    doubts: result.doubts.clone(),
+                    doubts: merged_doubts(&result.doubts),
                     derived: analysed.derived,
                     measured: analysed.measured,
                     results: analysed.results,

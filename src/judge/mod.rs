@@ -7,6 +7,7 @@
 
 mod bounds;
 mod claim;
+pub mod compare;
 mod explain;
 mod quote;
 

@@ -8,7 +8,7 @@
 pub mod fingerprint;
 mod reasons;
 
-pub use reasons::{Difference, Reason};
+pub use reasons::Reason;
 
 use crate::article::{Article, Experiment, Fresh, Order, Profile, Runs, Variables};
 use crate::diagnostic::{Diagnostic, did_you_mean};
@@ -202,7 +202,7 @@ fn decide(
     }
     let latest = latest(&others, fingerprint);
     Decision::run(match latest {
-        Some(latest) => Reason::Changed(fingerprint::differences(&latest.inputs, fingerprint)),
+        Some(latest) => Reason::Changed(latest.inputs.differences(fingerprint)),
         None => Reason::NeverMeasured,
     })
 }
@@ -214,7 +214,7 @@ pub fn latest<'s>(
     fingerprint: &Fingerprint,
 ) -> Option<&'s StoredExperiment> {
     stored.iter().max_by_key(|result| {
-        let differences = fingerprint::differences(&result.inputs, fingerprint).len();
+        let differences = result.inputs.differences(fingerprint).len();
         (result.measured_at.clone(), Reverse(differences))
     })
 }

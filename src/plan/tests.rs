@@ -1,10 +1,9 @@
 //! Which edits of an article make which experiment run again, and in which words that is told.
 
-use super::fingerprint::{differences, of_experiment};
-use super::reasons::Difference;
+use super::fingerprint::of_experiment;
 use super::*;
 use crate::parse::sample::article;
-use crate::record::Sample;
+use crate::record::{Difference, Sample};
 use std::collections::BTreeMap;
 
 const ARTICLE: &str = r#"---
@@ -80,7 +79,7 @@ fn changed_by(from: &str, to: &str) -> Vec<String> {
     let before = fingerprint_of(ARTICLE, None);
     let after = fingerprint_of(&ARTICLE.replacen(from, to, 1), None);
     assert_eq!(before == after, before.sha256() == after.sha256());
-    let changed = differences(&before, &after);
+    let changed = before.differences(&after);
     changed.into_iter().map(|found| found.input).collect()
 }
 
@@ -211,7 +210,7 @@ fn fixtures_that_stand_on_one_another_the_other_way_round_are_another_input() {
         .replace("fixture grown\n--| from: base\n", "fixture grown\n")
         .replace("fixture: grown", "fixture: base");
     let of = |text: &str| fingerprint_of(text, None);
-    let changed = differences(&of(&turned), &of(ARTICLE));
+    let changed = of(&turned).differences(&of(ARTICLE));
     let changed: Vec<String> = changed.iter().map(ToString::to_string).collect();
     assert_eq!(changed, ["order of fixtures is new"]);
     // What is in the order of its names has no field: records of before stay valid.
@@ -240,11 +239,12 @@ fn server_and_profile_are_inputs() {
         },
     ] {
         let after = of_experiment(&article, experiment, &full, &other);
-        let changed = differences(&before, &after);
+        let changed = before.differences(&after);
         assert_eq!(changed.len(), 1);
         assert_eq!(changed[0].input, "server");
     }
-    let quick: Vec<String> = differences(&before, &fingerprint_of(ARTICLE, Some("quick")))
+    let quick: Vec<String> = before
+        .differences(&fingerprint_of(ARTICLE, Some("quick")))
         .into_iter()
         .map(|found| found.input)
         .collect();
@@ -414,7 +414,8 @@ fn differences_are_named_by_input_in_order() {
     };
     let before = of(&[("a", "1"), ("b", "2"), ("c", "3")]);
     let after = of(&[("b", "4"), ("c", "3"), ("d", "5")]);
-    let inputs: Vec<String> = differences(&before, &after)
+    let inputs: Vec<String> = before
+        .differences(&after)
         .into_iter()
         .map(|found| found.input)
         .collect();

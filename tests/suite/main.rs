@@ -9,4 +9,5 @@ mod interrupted;
 mod measuring;
 mod project;
 mod readme;
+mod recorded;
 mod telling;
