@@ -22,7 +22,7 @@ pub enum Failure {
     Article(Vec<Diagnostic>),
     /// No Postgres of the pinned version could be had or kept running.
     Engine(Diagnostic),
-    /// The accepted record cannot be read: damaged, or of a newer format.
+    /// The accepted record cannot be read: damaged, edited since it was written, or of a newer format.
     Record(Diagnostic),
     /// Asked to stop; what is measured is kept.
     Interrupted { hint: String },

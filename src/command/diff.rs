@@ -21,6 +21,12 @@ pub use text::summary;
 /// The version of the JSON document's shape.
 const FORMAT: u32 = 1;
 
+#[derive(Serialize)]
+struct Document<'a> {
+    format: u32,
+    articles: &'a [Found],
+}
+
 pub fn diff(
     project: &Project,
     names: &[String],
@@ -38,8 +44,11 @@ pub fn diff(
         Ok(found)
     });
     if json {
-        let document = serde_json::json!({ "format": FORMAT, "articles": found });
-        let text = serde_json::to_string_pretty(&document).expect("it is JSON already");
+        let document = Document {
+            format: FORMAT,
+            articles: &found,
+        };
+        let text = serde_json::to_string_pretty(&document).expect("strings and lists are JSON");
         print(&format!("{text}\n"))?;
     }
     all_done?;

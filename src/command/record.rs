@@ -17,7 +17,7 @@ use crate::record::{
     Environment, ExperimentRecord, FORMAT, HostEnvironment, Record, ServerEnvironment, sha256_of,
 };
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// One article in one profile on one engine, with everything that is known before a server runs.
 pub struct Context<'a> {
@@ -43,7 +43,9 @@ pub struct StoredAnalysis {
 const ANALYSIS: &str = "analysis";
 
 pub fn record_path(article: &Article) -> PathBuf {
-    article.directory.join("record.json")
+    let path = article.directory.join("record.json");
+    // As short as possible, for messages.
+    path.strip_prefix(".").map(Path::to_owned).unwrap_or(path)
 }
 
 impl<'a> Context<'a> {

@@ -18,6 +18,12 @@ use std::fmt::Write;
 const FORMAT: u32 = 1;
 
 #[derive(Serialize)]
+struct Document<'a> {
+    format: u32,
+    articles: &'a [Status],
+}
+
+#[derive(Serialize)]
 struct Status {
     article: String,
     profile: String,
@@ -89,8 +95,11 @@ pub fn status(
         Ok(status)
     });
     if json {
-        let document = serde_json::json!({ "format": FORMAT, "articles": found });
-        let text = serde_json::to_string_pretty(&document).expect("it is JSON already");
+        let document = Document {
+            format: FORMAT,
+            articles: &found,
+        };
+        let text = serde_json::to_string_pretty(&document).expect("strings and lists are JSON");
         print(&format!("{text}\n"))?;
     }
     all_done?;

@@ -1,7 +1,7 @@
 //! Two records side by side: what changed from the accepted to the pending one, and whether by more
 //! than runs differ among themselves. Entry: [`compare`].
 
-use super::{finite, ratio};
+use super::finite;
 use crate::parse::sql::words;
 use crate::quantity::Value;
 use crate::quantity::format::significant;
@@ -73,6 +73,8 @@ pub struct ExperimentChange {
     pub change: Change,
     pub accepted_at: Option<String>,
     pub pending_at: Option<String>,
+    /// Else only what `derive` computes is another.
+    pub measured_again: bool,
     /// Measured on another host than the accepted.
     pub other_host: bool,
     pub inputs: Vec<Difference>,
@@ -136,6 +138,15 @@ fn union<T, C>(
         .chain(gone)
         .map(|name| one(name, before.get(name), now.get(name)))
         .collect()
+}
+
+/// `pending / accepted` to 3 significant digits, without separators; none of zero.
+fn ratio(pending: &BigDecimal, accepted: &BigDecimal) -> Option<String> {
+    (!accepted.is_zero()).then(|| ungrouped(&(pending / accepted), 3))
+}
+
+fn ungrouped(value: &BigDecimal, digits: u32) -> String {
+    significant(value, digits).replace(',', "")
 }
 
 // ---- claims -----------------------------------------------------------------------------------
@@ -211,7 +222,7 @@ fn widest_spread(record: &Record, name: &str, claim: &ClaimRecord) -> Option<(Bi
                 experiment: id.clone(),
                 column: column.clone(),
                 runs: summary.runs,
-                share: significant(&share, 2),
+                share: ungrouped(&share, 2),
             };
             Some((share, spread))
         })
@@ -236,6 +247,7 @@ fn experiment(
         },
         accepted_at: at(before),
         pending_at: at(now),
+        measured_again: false,
         other_host: false,
         inputs: Vec::new(),
         settings: Vec::new(),
@@ -247,6 +259,10 @@ fn experiment(
         cells_gone: 0,
     };
     if let (Some(before), Some(now)) = (before, now) {
+        change.measured_again = before.measured_at != now.measured_at
+            || before.inputs != now.inputs
+            || measured_columns(before) != measured_columns(now)
+            || before.results != now.results;
         change.other_host = before.host != now.host;
         change.inputs = before.inputs.differences(&now.inputs);
         change.settings = differences(&before.settings, &now.settings);
@@ -264,6 +280,18 @@ fn experiment(
         }
     }
     change
+}
+
+/// What was measured, column by column: times are told to the second, and two runs may share one.
+fn measured_columns(record: &ExperimentRecord) -> BTreeMap<&str, Vec<&Value>> {
+    let columns = record.measured.columns.iter().enumerate();
+    columns
+        .filter(|(_, column)| !record.derived.contains(&column.name))
+        .map(|(index, column)| {
+            let values = record.measured.rows.iter().filter_map(|row| row.get(index));
+            (column.name.as_str(), values.collect())
+        })
+        .collect()
 }
 
 fn cells(before: &[CellSummary], now: &[CellSummary], change: &mut ExperimentChange) {

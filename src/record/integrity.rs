@@ -43,11 +43,13 @@ pub fn damage(text: &str, format: u32, sealed: &BTreeMap<String, String>) -> Vec
         let message = match sealed.get(name) {
             Some(sha256) if *sha256 == sha256_of(part.text.as_bytes()) => continue,
             Some(_) => format!(
-                "this record was edited after it was written: {name} has no longer the hash \
-                 that was written with it"
+                "this record was edited after it was written: {} has no longer the hash that \
+                 was written with it",
+                described(name)
             ),
             None => format!(
-                "this record was edited after it was written: there was no {name} when it was"
+                "this record was edited after it was written: there was no {} when it was",
+                described(name)
             ),
         };
         found.push(Damage {
@@ -57,12 +59,28 @@ pub fn damage(text: &str, format: u32, sealed: &BTreeMap<String, String>) -> Vec
     }
     for name in sealed.keys().filter(|name| !parts.contains_key(*name)) {
         found.push(Damage {
-            message: format!("this record was edited after it was written: {name} is gone"),
+            message: format!(
+                "this record was edited after it was written: {} is gone",
+                described(name)
+            ),
             place: 0..1,
         });
     }
     found
 }
+
+/// A part for people.
+fn described(part: &str) -> String {
+    match part.split_once('.') {
+        Some(("environment", name)) => format!("the environment's `{name}`"),
+        Some(("experiments", name)) => format!("experiment `{name}`"),
+        _ if part == HEADING => "its heading".to_owned(),
+        _ => format!("`{part}`"),
+    }
+}
+
+/// The part that is everything else: format, article, profile, params.
+const HEADING: &str = "heading";
 
 /// A part's text as it is hashed.
 struct Part {
@@ -75,25 +93,19 @@ fn parts(text: &str) -> BTreeMap<String, Part> {
     let mut parts = BTreeMap::new();
     let mut heading = Vec::new();
     for member in members(text, 0..text.len()) {
-        let mut inside = |name: &dyn Fn(&str) -> String| {
-            for inner in members(text, member.value.clone()) {
-                let part = Part {
-                    text: compact(&text[inner.value.clone()]),
-                    place: inner.key,
-                };
-                parts.insert(name(&inner.name), part);
-            }
+        let part = |member: Member| Part {
+            text: compact(&text[member.value]),
+            place: member.key,
         };
         match member.name.as_str() {
             SEALS => {}
-            "environment" => inside(&|name| format!("the environment's `{name}`")),
-            "experiments" => inside(&|name| format!("experiment `{name}`")),
+            outer @ ("environment" | "experiments") => {
+                for inner in members(text, member.value.clone()) {
+                    parts.insert(format!("{outer}.{}", inner.name), part(inner));
+                }
+            }
             "queries" | "claims" | "tables" | "charts" => {
-                let part = Part {
-                    text: compact(&text[member.value]),
-                    place: member.key,
-                };
-                parts.insert(format!("`{}`", member.name), part);
+                parts.insert(member.name.clone(), part(member));
             }
             _ => heading.push(member),
         }
@@ -103,7 +115,7 @@ fn parts(text: &str) -> BTreeMap<String, Part> {
             text: object(text, &heading, &[]),
             place: first.key.clone(),
         };
-        parts.insert("the heading".to_owned(), part);
+        parts.insert(HEADING.to_owned(), part);
     }
     parts
 }

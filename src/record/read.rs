@@ -31,8 +31,7 @@ pub fn read_record(path: &Path) -> Result<Option<Record>, Failure> {
     };
     // What is no UTF-8 is no JSON either, and is told as such, at its place.
     let text = String::from_utf8_lossy(&bytes);
-    let name = path.strip_prefix(".").unwrap_or(path).display().to_string();
-    parse_record(&name, &text)
+    parse_record(&path.display().to_string(), &text)
         .map(Some)
         .map_err(Failure::Record)
 }

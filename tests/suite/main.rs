@@ -4,6 +4,7 @@ mod articles;
 mod at_once;
 mod caching;
 mod cases;
+mod comparing;
 mod engines;
 mod interrupted;
 mod measuring;

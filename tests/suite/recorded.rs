@@ -133,7 +133,7 @@ fn a_record_that_was_edited_says_which_part_and_is_kept() {
         (
             "\"rows\": \"10\"",
             "\"rows\": \"11\"",
-            "the heading has no longer the hash",
+            "its heading has no longer the hash",
             "\"format\": 2",
         ),
         (

@@ -9,7 +9,7 @@ use crate::quantity::format::significant;
 use crate::quantity::{Unit, Value};
 use crate::record::{Difference, Summary};
 use crate::report::{Color, Look};
-use bigdecimal::BigDecimal;
+use bigdecimal::{BigDecimal, Signed};
 use console::{Style, measure_text_width};
 use std::fmt::Write;
 use std::str::FromStr;
@@ -222,11 +222,7 @@ fn row(article: &Article, claim: &ClaimChange) -> [String; 6] {
         None => "–".to_owned(),
     };
     let difference = claim.difference.as_deref().and_then(number).map(|number| {
-        let sign = if number > BigDecimal::from(0) {
-            "+"
-        } else {
-            ""
-        };
+        let sign = if number.is_positive() { "+" } else { "" };
         format!("{sign}{}", significant(&number, 3))
     });
     let spread = claim.spread.as_ref().map(|spread| {
@@ -238,9 +234,14 @@ fn row(article: &Article, claim: &ClaimChange) -> [String; 6] {
         side(accepted, &claim.accepted, &claim.accepted_unit),
         side(pending, &claim.pending, &claim.pending_unit),
         difference.unwrap_or_default(),
-        (claim.ratio.as_ref()).map_or_else(String::new, |ratio| format!("×{ratio}")),
+        times(&claim.ratio).unwrap_or_default(),
         printable(&spread.unwrap_or_default()),
     ]
+}
+
+fn times(ratio: &Option<String>) -> Option<String> {
+    let ratio = number(ratio.as_deref()?)?;
+    Some(format!("×{}", significant(&ratio, 3)))
 }
 
 fn number(text: &str) -> Option<BigDecimal> {
@@ -258,8 +259,7 @@ fn experiment(change: &ExperimentChange) -> String {
         Change::Gone => return format!("  experiment {id} is gone\n"),
         Change::WithinSpread | Change::Changed => {}
     }
-    let again = change.accepted_at != change.pending_at;
-    let when = match (&change.pending_at, again) {
+    let when = match (&change.pending_at, change.measured_again) {
         (Some(at), true) => format!("measured again {at}"),
         _ => "its results are derived in another way".to_owned(),
     };
@@ -282,10 +282,13 @@ fn experiment(change: &ExperimentChange) -> String {
     }
     let among = change.moved.len() + change.within;
     if among > 0 {
+        let moved = match change.moved.len() {
+            0 => "none".to_owned(),
+            moved => moved.to_string(),
+        };
         let _ = writeln!(
             text,
-            "    {} of {among} values moved beyond the spread of their runs",
-            change.moved.len()
+            "    {moved} of {among} values moved beyond the spread of their runs"
         );
     }
     if change.single_differ > 0 {
@@ -314,7 +317,7 @@ fn moved(change: &CellChange) -> String {
         &number(&change.accepted.median),
         &number(&change.pending.median),
     );
-    let ratio = change.ratio.as_ref().map(|ratio| format!(", ×{ratio}"));
+    let ratio = times(&change.ratio).map(|ratio| format!(", {ratio}"));
     format!(
         "{}: {accepted}{} → {pending}{}{}",
         cell.join(" "),
