@@ -38,7 +38,7 @@ pub fn check(
     }
     let (checked, all_done) = for_each(&articles, |article| {
         if options.recorded {
-            recorded(article, options)
+            recorded(article, &pins, options)
         } else {
             afresh(project, &pins, article, options)
         }
@@ -79,7 +79,11 @@ fn afresh<'a>(
 }
 
 /// Against the accepted record: it must be there, and of the article as it is now.
-fn recorded<'a>(article: &'a Article, options: &CheckOptions) -> Result<Checked<'a>, Failure> {
+fn recorded<'a>(
+    article: &'a Article,
+    pins: &Pins,
+    options: &CheckOptions,
+) -> Result<Checked<'a>, Failure> {
     let Some(record) = read_record(&record_path(article))? else {
         let profile = options.build.profile.as_deref().unwrap_or(FULL);
         let problem = Diagnostic::error(format!("`{}` has no record", article.slug))
@@ -87,7 +91,7 @@ fn recorded<'a>(article: &'a Article, options: &CheckOptions) -> Result<Checked<
         terminal::tell_diagnostics([&problem]);
         return Ok((None, Outcome::RecordStale));
     };
-    let mut problems = staleness(article, &record);
+    let mut problems = staleness(article, &record, pins);
     let asked = options.build.profile.as_ref();
     if let Some(profile) = asked.filter(|profile| **profile != record.profile) {
         problems.push(
@@ -110,7 +114,7 @@ fn recorded<'a>(article: &'a Article, options: &CheckOptions) -> Result<Checked<
 
 /// Where the record is not of the article as it is written now. The record's own server counts as
 /// the pinned one: which engine and platform it ran on is not the text's to say.
-pub fn staleness(article: &Article, record: &Record) -> Vec<Diagnostic> {
+pub fn staleness(article: &Article, record: &Record, pins: &Pins) -> Vec<Diagnostic> {
     let hint = how_to_accept(article, &record.profile);
     let Ok(resolved) = plan::resolve(article, Some(&record.profile)) else {
         let problem = format!(
@@ -127,6 +131,7 @@ pub fn staleness(article: &Article, record: &Record) -> Vec<Diagnostic> {
         engine: server.engine.clone(),
     };
     let mut problems = Vec::new();
+    problems.extend(other_binaries(article, record, pins));
     for experiment in article.experiments() {
         let id = &experiment.id;
         let now = fingerprint::of_experiment(article, experiment, &resolved, &identity);
@@ -189,6 +194,33 @@ pub fn staleness(article: &Article, record: &Record) -> Vec<Diagnostic> {
         .into_iter()
         .map(|problem| problem.hint(hint.clone()))
         .collect()
+}
+
+/// Binaries that are pinned no longer. Every platform's archive is one that is; what a record of
+/// another engine ran on, or of a folder of the author's, is not pins.yaml's to say.
+fn other_binaries(article: &Article, record: &Record, pins: &Pins) -> Option<Diagnostic> {
+    let server = &record.environment.server;
+    let version = &article.front_matter.postgres.version;
+    let digest = server
+        .digest
+        .as_ref()
+        .filter(|_| server.engine == "embedded")?;
+    // Another version is told by each experiment.
+    let pin = pins
+        .version(&version.value)
+        .filter(|pin| pin.version == server.version)?;
+    let mut pinned = pin
+        .archives
+        .values()
+        .map(|archive| format!("sha256:{}", archive.archive));
+    (!pinned.any(|pinned| pinned == *digest)).then(|| {
+        Diagnostic::error(format!(
+            "the record is stale: its Postgres {} is of binaries that are not pinned any more",
+            server.version
+        ))
+        .at(&article.source, version.span)
+        .note(format!("measured on `{digest}`"))
+    })
 }
 
 fn changed(before: &Fingerprint, now: &Fingerprint) -> Reason {

@@ -1,5 +1,6 @@
 //! What `build` writes below `out/`: an article's files, and the index over all.
 
+use super::interrupt;
 use super::lock;
 use super::options::BuildOptions;
 use super::project::Project;
@@ -25,7 +26,14 @@ const ENTRIES: &str = ".index";
 pub async fn lock(project: &Project, options: &BuildOptions) -> Result<Lock, Failure> {
     let out = &project.out;
     fs::create_dir_all(out).map_err(|error| Failure::io("create", out, &error))?;
-    lock::folder(out, |line| say(options, line)).await
+    tokio::select! {
+        biased;
+        // Nothing measured is lost: the next build writes the pages.
+        () = interrupt::requested() => Err(Failure::Interrupted {
+            hint: "what is measured is kept; the same command writes the pages".to_owned(),
+        }),
+        lock = lock::folder(out, |line| say(options, line)) => lock,
+    }
 }
 
 /// Writes an article's files where they differ, and removes those that its last build wrote to

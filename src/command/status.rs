@@ -9,6 +9,7 @@ use super::record::{Context, record_path};
 use super::terminal::{for_each, print, worst};
 use crate::article::Article;
 use crate::engine::EngineChoice;
+use crate::engine::pins::Pins;
 use crate::exit_code::{Failure, Outcome};
 use crate::plan::{Decision, Force};
 use serde::Serialize;
@@ -85,7 +86,7 @@ pub fn status(
     }
     let (found, all_done) = for_each(&articles, |article| {
         let context = Context::new(project, &pins, article, profile, engine)?;
-        let mut status = of(article, &context);
+        let mut status = of(article, &context, &pins);
         if let Some(id) = explain {
             status.explained = explain::explain(&context, id);
         }
@@ -111,7 +112,7 @@ pub fn status(
     )))
 }
 
-fn of(article: &Article, context: &Context<'_>) -> Status {
+fn of(article: &Article, context: &Context<'_>, pins: &Pins) -> Status {
     let experiments = context
         .plan(&Force::Nothing)
         .into_iter()
@@ -136,12 +137,12 @@ fn of(article: &Article, context: &Context<'_>) -> Status {
         engine: context.server.engine.clone(),
         engine_reason: context.engine_reason.clone(),
         experiments,
-        record: record(article, context),
+        record: record(article, context, pins),
         explained: Vec::new(),
     }
 }
 
-fn record(article: &Article, context: &Context<'_>) -> RecordStatus {
+fn record(article: &Article, context: &Context<'_>, pins: &Pins) -> RecordStatus {
     let Some(record) = &context.accepted else {
         return RecordStatus {
             state: RecordState::Missing,
@@ -151,7 +152,7 @@ fn record(article: &Article, context: &Context<'_>) -> RecordStatus {
             this_machine: None,
         };
     };
-    let problems: Vec<String> = staleness(article, record)
+    let problems: Vec<String> = staleness(article, record, pins)
         .into_iter()
         .map(|problem| problem.message)
         .collect();

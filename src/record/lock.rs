@@ -59,14 +59,15 @@ pub fn try_lock(path: &Path) -> io::Result<Locking> {
     })
 }
 
-/// Locks a folder without a file of its own in it: what is published holds no trace.
+/// Locks a folder without a file of its own in it: what is published holds no trace. Where the
+/// filesystem locks no folders (some of the network do not) it counts as held: a file is written
+/// whole there, too.
 pub fn try_lock_folder(path: &Path) -> io::Result<Locking> {
     let folder = File::open(path)?;
-    match folder.try_lock() {
-        Ok(()) => Ok(Locking::Held(Lock(folder))),
-        Err(TryLockError::WouldBlock) => Ok(Locking::Busy(Holder::default())),
-        Err(TryLockError::Error(error)) => Err(error),
-    }
+    Ok(match folder.try_lock() {
+        Err(TryLockError::WouldBlock) => Locking::Busy(Holder::default()),
+        Ok(()) | Err(TryLockError::Error(_)) => Locking::Held(Lock(folder)),
+    })
 }
 
 #[cfg(test)]

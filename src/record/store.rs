@@ -142,8 +142,18 @@ impl Store {
         // No experiment can have a name that begins with a point.
         let path = self.folder.join(".lock");
         fs::create_dir_all(&self.folder)
+            .and_then(|()| self.ignore())
             .and_then(|()| try_lock(&path))
             .map_err(|error| Failure::io("lock", &path, &error))
+    }
+
+    /// State beside an article is for no repository.
+    fn ignore(&self) -> io::Result<()> {
+        let path = self.folder.with_file_name(".gitignore");
+        match path.exists() {
+            true => Ok(()),
+            false => fs::write(path, "*\n"),
+        }
     }
 
     /// Every readable result of an experiment, in the order of their files' names. A file of a

@@ -308,6 +308,31 @@ fn a_stale_record_names_the_input_that_changed() {
     }
 }
 
+#[test]
+fn a_record_of_binaries_that_are_not_pinned_any_more_is_stale() {
+    let project = project(&format_1("record.json"));
+    let pins = Path::new(env!("CARGO_MANIFEST_DIR")).join("articles/pins.yaml");
+    let pins = fs::read_to_string(pins).unwrap();
+    project.write("articles/pins.yaml", &pins);
+    assert_eq!(project.run(&["check", "--recorded"]).code, 0);
+    let record = parse_record("record.json", &format_1("record.json")).unwrap();
+    let digest = record.environment.server.digest.unwrap();
+    let archive = digest.strip_prefix("sha256:").unwrap();
+    project.write(
+        "articles/pins.yaml",
+        &edited(&pins, archive, &"0".repeat(64)),
+    );
+    for command in [&["check", "--recorded"][..], &["status"]] {
+        let ran = project.run(command);
+        assert_eq!(ran.code, 5, "{}", ran.stderr);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(
+            said.contains("binaries that are not pinned any more"),
+            "{said}"
+        );
+    }
+}
+
 /// `docs/record-format.md` has every field of a record, and no field that there is none of.
 #[test]
 fn every_field_of_a_record_is_documented() {
