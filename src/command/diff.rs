@@ -4,12 +4,14 @@
 
 mod text;
 
+use super::check::staleness;
 use super::project::Project;
 use super::record::{Context, measurements, record_path};
 use super::terminal::{for_each, look, print, worst};
 use crate::article::Article;
 use crate::diagnostic::Diagnostic;
 use crate::engine::EngineChoice;
+use crate::engine::pins::Pins;
 use crate::exit_code::{Failure, Outcome};
 use crate::judge::compare::{Comparison, compare};
 use crate::plan::Force;
@@ -37,7 +39,8 @@ pub fn diff(
     let pins = project.pins()?;
     let articles = project.articles(names, &pins)?;
     let (found, all_done) = for_each(&articles, |article| {
-        let found = one(&Context::new(project, &pins, article, profile, engine)?)?;
+        let context = Context::new(project, &pins, article, profile, engine)?;
+        let found = one(&context, &pins)?;
         if !json {
             print(&text::of(article, &found, look()))?;
         }
@@ -79,14 +82,15 @@ enum State {
     NoRecord,
 }
 
-fn one(context: &Context<'_>) -> Result<Found, Failure> {
+fn one(context: &Context<'_>, pins: &Pins) -> Result<Found, Failure> {
     let article = context.article;
     let profile = &context.resolved.profile;
     let planned = context.plan(&Force::Nothing);
     let pending = context.stored_record(&planned);
     // In a fresh clone what is accepted is not analysed again.
     let all_accepted = context.accepted.as_ref().is_some_and(|accepted| {
-        measurements(&planned).is_some_and(|all| {
+        let all = measurements(&planned).filter(|_| staleness(article, accepted, pins).is_empty());
+        all.is_some_and(|all| {
             all.iter().all(|(experiment, stored)| {
                 let accepted = accepted.experiments.get(&experiment.id.value);
                 accepted.is_some_and(|one| one.measured_at == stored.measured_at)

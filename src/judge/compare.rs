@@ -87,6 +87,8 @@ pub struct ExperimentChange {
     /// Values of a single run, which have no spread: those that differ, and all.
     pub single_differ: usize,
     pub single: usize,
+    /// Columns of those that differ.
+    pub single_columns: BTreeSet<String>,
     /// Cells that only one of the two has.
     pub cells_new: usize,
     pub cells_gone: usize,
@@ -255,6 +257,7 @@ fn experiment(
         within: 0,
         single_differ: 0,
         single: 0,
+        single_columns: BTreeSet::new(),
         cells_new: 0,
         cells_gone: 0,
     };
@@ -328,7 +331,10 @@ fn value(
     };
     if accepted.runs.max(pending.runs) < 2 {
         change.single += 1;
-        change.single_differ += usize::from(a.median != b.median);
+        if a.median != b.median {
+            change.single_differ += 1;
+            change.single_columns.insert(column.to_owned());
+        }
     } else if a.overlaps(&b) {
         change.within += 1;
     } else {

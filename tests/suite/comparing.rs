@@ -156,7 +156,7 @@ a, profile full
   experiment e: measured again {time}
     none of 8 values moved beyond the spread of their runs
   experiment once: measured again {time}
-    2 of 4 values of a single run differ; one run has no spread
+    2 of 4 values of a single run, which has no spread, differ: elapsed_ms, rows_per_s
 ";
     assert_eq!(text, expected);
 
@@ -169,7 +169,7 @@ a, profile full
         "    k=1 elapsed_ms: 11 (10–12) → 21 (20–22), ×1.91\n",
         "    k=2 elapsed_ms: 11 (10–12) → 21 (20–22), ×1.91\n",
         "  experiment once: measured again {time}\n",
-        "values of a single run differ; one run has no spread\n",
+        " values of a single run, which has no spread, differ: elapsed_ms, rows_per_s\n",
     ] {
         assert!(text.contains(expected), "{expected}\n{text}");
     }
@@ -271,6 +271,17 @@ fn where_nothing_is_to_be_compared_it_says_how_to_get_it() {
     assert!(clone.starts_with("a: nothing is measured since"), "{clone}");
     let json: Value = serde_json::from_str(&passes(&project, &["diff", "--json"])).unwrap();
     assert_eq!(json["articles"][0]["state"], "nothing_pending");
+
+    // What is accepted is of another query: there is something to evaluate.
+    project.edit("max(n) = 2", "max(n) > 1");
+    let other = run(&project, &["diff"]);
+    assert_eq!(other.code, 2, "{}", other.stdout);
+    assert!(
+        other.stderr.contains("remeasure build a"),
+        "{}",
+        other.stderr
+    );
+    project.edit("max(n) > 1", "max(n) = 2");
 
     passes(&project, &["build", "--profile", "quick"]);
     let quick = passes(&project, &["diff", "--profile", "quick"]);

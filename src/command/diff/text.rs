@@ -292,10 +292,13 @@ fn experiment(change: &ExperimentChange) -> String {
         );
     }
     if change.single_differ > 0 {
+        let columns: Vec<&str> = change.single_columns.iter().map(String::as_str).collect();
         let _ = writeln!(
             text,
-            "    {} of {} values of a single run differ; one run has no spread",
-            change.single_differ, change.single
+            "    {} of {} values of a single run, which has no spread, differ: {}",
+            change.single_differ,
+            change.single,
+            printable(&some(&columns))
         );
     }
     for (count, what) in [(change.cells_new, "new"), (change.cells_gone, "gone")] {
