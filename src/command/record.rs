@@ -8,7 +8,7 @@ use crate::diagnostic::Diagnostic;
 use crate::engine::pins::{Pin, Pins};
 use crate::engine::{self, EngineChoice};
 use crate::exit_code::Failure;
-use crate::measure::{environment, merged_doubts, statistics};
+use crate::measure::{environment, statistics};
 use crate::plan::{
     self, Decision, Force, PlannedExperiment, Resolved, ServerIdentity, fingerprint,
 };
@@ -162,7 +162,7 @@ impl<'a> Context<'a> {
                         &analysed.measured,
                         &item.experiment.cells.columns,
                     ),
-                    doubts: merged_doubts(&result.doubts),
+                    doubts: result.doubts.clone(),
                     derived: analysed.derived,
                     measured: analysed.measured,
                     results: analysed.results,

@@ -9,7 +9,6 @@ use crate::parse::sql::words;
 use crate::quantity::Number;
 use crate::record::{Doubt, Sample};
 use bigdecimal::BigDecimal;
-use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -220,46 +219,12 @@ fn outlying(runs: &[(u32, BigDecimal)]) -> Vec<(u32, f64)> {
         .collect()
 }
 
-/// One doubt for each kind and cell, with how many runs it is about: the first run's stands for
-/// the others.
-pub fn merged(doubts: &[Doubt]) -> Vec<Doubt> {
-    let mut merged: IndexMap<(&str, &str), (&Doubt, usize)> = IndexMap::new();
-    for doubt in doubts {
-        // What names no run stands for itself.
-        let cell = run_of(&doubt.message).map_or(doubt.message.as_str(), |(cell, _)| cell);
-        merged.entry((&doubt.kind, cell)).or_insert((doubt, 0)).1 += 1;
-    }
-    merged
-        .into_values()
-        .map(|(doubt, runs)| match run_of(&doubt.message) {
-            Some((cell, rest)) if runs > 1 => {
-                let run = &doubt.message[cell.len()..doubt.message.len() - rest.len()];
-                Doubt {
-                    message: format!("{cell}{run} and {} more{rest}", runs - 1),
-                    ..doubt.clone()
-                }
-            }
-            _ => doubt.clone(),
-        })
-        .collect()
-}
-
-/// A message `k=0, run 3: a checkpoint …`, split around `run 3`.
-fn run_of(message: &str) -> Option<(&str, &str)> {
-    message.match_indices("run ").find_map(|(at, word)| {
-        let (cell, rest) = message.split_at(at);
-        let digits = rest[word.len()..].bytes().take_while(u8::is_ascii_digit);
-        let end = word.len() + digits.count();
-        let is_its = cell.is_empty() || cell.ends_with(", ");
-        (is_its && end > word.len() && rest[end..].starts_with(": ")).then(|| (cell, &rest[end..]))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::parse::sample::article;
     use crate::quantity::{Column, Table, Value};
+    use indexmap::IndexMap;
 
     #[test]
     fn stolen_time_is_a_share_of_at_least_a_second() {
@@ -323,41 +288,6 @@ mod tests {
         );
         // Of four runs one cannot tell.
         assert!(told(&samples[1..]).is_empty());
-    }
-
-    #[test]
-    fn a_doubt_is_told_once_a_cell_with_its_runs() {
-        let doubt = |kind: &str, message: &str| Doubt {
-            kind: kind.into(),
-            message: message.into(),
-            advice: "measure more".into(),
-        };
-        let found = [
-            doubt("too-short", "k=1, run 1: 0.2 ms is too short to time"),
-            doubt("too-short", "k=1, run 2: 0.3 ms is too short to time"),
-            doubt("checkpoint", "k=1, run 2: a checkpoint fell into it"),
-            doubt("too-short", "k=1, run 3: 0.1 ms is too short to time"),
-            doubt(
-                "too-short",
-                "k=run 7: x, run 1: 0.1 ms is too short to time",
-            ),
-            doubt("drift", "later runs take longer"),
-        ];
-        let merged = merged(&found);
-        let messages: Vec<&str> = merged.iter().map(|doubt| doubt.message.as_str()).collect();
-        assert_eq!(
-            messages,
-            [
-                "k=1, run 1 and 2 more: 0.2 ms is too short to time",
-                "k=1, run 2: a checkpoint fell into it",
-                "k=run 7: x, run 1: 0.1 ms is too short to time",
-                "later runs take longer",
-            ]
-        );
-        // As it stands in a record that is accepted, and measured no more.
-        assert_eq!(super::merged(&merged), merged);
-        let plain = [doubt("a", "run 1: x"), doubt("a", "run 2: y")];
-        assert_eq!(super::merged(&plain)[0].message, "run 1 and 1 more: x");
     }
 
     #[test]

@@ -17,7 +17,6 @@ mod script;
 mod settings;
 pub mod statistics;
 
-pub use doubts::merged as merged_doubts;
 pub use fixture::Fixtures;
 
 use crate::article::{Article, Experiment};

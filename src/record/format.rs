@@ -351,3 +351,39 @@ pub mod tables {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_update_makes_no_other_machine_and_more_memory_does() {
+        let host = HostEnvironment {
+            cpu: "EPYC".into(),
+            cores: 2,
+            memory_bytes: "16000000000".into(),
+            architecture: "x86_64".into(),
+            kernel: "Linux 6.18.44".into(),
+            virtualization: "none".into(),
+            storage: "ext4 on /dev/vda".into(),
+            sha256: "of before".into(),
+        };
+        type Edit = fn(&mut HostEnvironment);
+        let edits: [(Edit, bool); 9] = [
+            (|host| host.kernel = "Linux 6.19.1-lts".into(), true),
+            (|host| host.memory_bytes = "15999000000".into(), true),
+            (|host| host.sha256.clear(), true),
+            (|host| host.kernel = "Darwin 25.1".into(), false),
+            (|host| host.memory_bytes = "33000000000".into(), false),
+            (|host| host.memory_bytes = "unknown".into(), false),
+            (|host| host.cores = 4, false),
+            (|host| host.cpu = "Xeon".into(), false),
+            (|host| host.storage = "tmpfs".into(), false),
+        ];
+        for (index, (edit, same)) in edits.into_iter().enumerate() {
+            let mut other = host.clone();
+            edit(&mut other);
+            assert_eq!(other.hash() == host.hash(), same, "edit {index}");
+        }
+    }
+}

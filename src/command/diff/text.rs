@@ -361,3 +361,91 @@ fn printable(text: &str) -> String {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::compare::Spread;
+    use crate::parse::sample::article;
+
+    fn changed(claim: &str, accepted: &str, pending: &str) -> ClaimChange {
+        ClaimChange {
+            claim: claim.into(),
+            change: Change::Changed,
+            accepted: Some(accepted.into()),
+            accepted_unit: Some("B".into()),
+            pending: Some(pending.into()),
+            pending_unit: Some("B".into()),
+            difference: Some("-1234.5".into()),
+            ratio: Some("12345".into()),
+            spread: Some(Spread {
+                experiment: "e".into(),
+                column: "wal_bytes".into(),
+                runs: 3,
+                share: "0.012".into(),
+            }),
+        }
+    }
+
+    fn shown(claims: Vec<ClaimChange>, width: usize, color: Color) -> String {
+        let article = article(
+            "---\ntitle: T\npostgres: {version: \"16.15\"}\n---\n```sql experiment e\nSELECT 1;\n```\n",
+        );
+        let comparison = Comparison {
+            claims,
+            ..Comparison::default()
+        };
+        super::claims(&article, &comparison, Look { color, width })
+    }
+
+    #[test]
+    fn a_narrow_terminal_goes_without_what_matters_least_and_then_without_columns() {
+        let one = || vec![changed("index_wal", "76.04", "76.31")];
+        let wide = "\
+\x20 1 claim changed, 0 the same
+  claim      accepted  pending  difference    ratio  spread of runs
+  index_wal    76.0 B   76.3 B      -1,230  ×12,300  1.2% of wal_bytes
+";
+        assert_eq!(shown(one(), 120, Color::Plain), wide);
+        for width in [3, 20, 30, 40, 50, 60, 70, 120] {
+            let text = shown(one(), width, Color::Plain);
+            // What is stacked is as wide as it is.
+            let fits = text
+                .lines()
+                .skip(1)
+                .all(|line| measure_text_width(line) <= width);
+            assert!(
+                fits || text.contains("    accepted: 76.0 B\n"),
+                "{width}\n{text}"
+            );
+            assert!(text.contains("76.3 B"), "{width}\n{text}");
+        }
+        let painted = shown(one(), 120, Color::Ansi);
+        assert_ne!(painted, wide);
+        assert_eq!(console::strip_ansi_codes(&painted), wide);
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_not_printed() {
+        let mut claim = changed("x", "1", "2");
+        claim.pending_unit = Some("\u{1b}[2J".into());
+        claim.pending = Some("a\u{7}b".into());
+        let text = shown(vec![claim], 100, Color::Plain);
+        assert!(!text.contains(['\u{1b}', '\u{7}']), "{text:?}");
+    }
+
+    #[test]
+    fn new_and_gone_claims_have_one_side() {
+        let mut new = changed("n", "1", "2");
+        (new.change, new.accepted, new.difference) = (Change::New, None, None);
+        let mut gone = changed("g", "1", "2");
+        (gone.change, gone.pending, gone.ratio) = (Change::Gone, None, None);
+        let text = shown(vec![new, gone], 100, Color::Plain);
+        assert!(
+            text.starts_with("  0 claims changed, 1 new, 1 gone, 0 the same\n"),
+            "{text}"
+        );
+        assert!(text.contains("\n  n             –      2 B"), "{text}");
+        assert!(text.contains("\n  g           1 B        –"), "{text}");
+    }
+}
