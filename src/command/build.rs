@@ -44,10 +44,7 @@ pub fn build(
     let (built, all_done) = for_each(&articles, |article| {
         runtime.block_on(build_one(project, &pins, article, options))
     });
-    if !built.is_empty() {
-        let _lock = runtime.block_on(output::lock(project, options))?;
-        output::write_index(project)?;
-    }
+    runtime.block_on(output::write_index(project, options))?;
     let judged: Vec<Judged<'_>> = built.iter().map(Built::judged).collect();
     terminal::write_reports(&judged, options)?;
     all_done?;
@@ -160,11 +157,7 @@ async fn build_one<'a>(
         files: render::render(&page, &filled).map_err(Failure::article)?,
         entry: render::index_entry(&page, &filled),
     };
-    {
-        // Pages of two builds, of two profiles perhaps, do not mix.
-        let _lock = output::lock(project, options).await?;
-        output::write_article(&context, project, &folder, &written)?;
-    }
+    output::write_article(&context, project, &folder, &written, options).await?;
     let built = Built {
         article,
         record,

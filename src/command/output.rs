@@ -22,8 +22,9 @@ const PAGE: &str = "page";
 /// article, from whichever project.
 const ENTRIES: &str = ".index";
 
-/// Held while files below `out/` are written.
-pub async fn lock(project: &Project, options: &BuildOptions) -> Result<Lock, Failure> {
+/// Held while files below `out/` are written: pages of two builds, of two profiles perhaps, do not
+/// mix.
+async fn lock(project: &Project, options: &BuildOptions) -> Result<Lock, Failure> {
     let out = &project.out;
     fs::create_dir_all(out).map_err(|error| Failure::io("create", out, &error))?;
     tokio::select! {
@@ -38,12 +39,14 @@ pub async fn lock(project: &Project, options: &BuildOptions) -> Result<Lock, Fai
 
 /// Writes an article's files where they differ, and removes those that its last build wrote to
 /// this folder and this one does not. What somebody else put there stays.
-pub fn write_article(
+pub async fn write_article(
     context: &Context<'_>,
     project: &Project,
     folder: &Path,
     page: &Written,
+    options: &BuildOptions,
 ) -> Result<(), Failure> {
+    let _lock = lock(project, options).await?;
     write_files(folder, &page.files)?;
     remove_gone(&context.store, folder, &page.files)?;
     let entry = OutputFile {
@@ -60,7 +63,11 @@ pub struct Written {
 }
 
 /// `out/index.html` over every article whose page is there.
-pub fn write_index(project: &Project) -> Result<(), Failure> {
+pub async fn write_index(project: &Project, options: &BuildOptions) -> Result<(), Failure> {
+    if !project.out.join(ENTRIES).is_dir() {
+        return Ok(());
+    }
+    let _lock = lock(project, options).await?;
     let mut entries: Vec<IndexEntry> = fs::read_dir(project.out.join(ENTRIES))
         .into_iter()
         .flatten()
