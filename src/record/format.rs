@@ -1,7 +1,7 @@
 //! The record's types and their JSON. Numbers are written as strings of exact decimals, maps keep
 //! a stable order, and the format has a version of its own.
 
-use crate::quantity::{Column, Table, Value};
+use crate::quantity::{Column, Number, Table, Value};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -176,9 +176,22 @@ pub struct ClaimRecord {
     pub type_name: String,
     #[serde(with = "value")]
     pub value: Value,
+    /// Where the query gave a `comparison`; its ratio is the value.
+    #[serde(flatten)]
+    pub comparison: Option<Comparison>,
     pub unit: Option<String>,
     /// Experiments whose measured tables the query reads.
     pub reads: Vec<String>,
+}
+
+/// How sure a ratio is: what `times_faster` and `times_more` give beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The ratio's 95 % interval; 0 to Infinity where there are too few runs to have one.
+    #[serde(with = "interval")]
+    pub interval: (Number, Number),
+    /// How many of either went in.
+    pub runs: (u32, u32),
 }
 
 /// A value as JSON: numbers as strings of exact decimals, booleans and null as themselves.
@@ -213,6 +226,26 @@ mod value {
         let json = serde_json::Value::deserialize(deserializer)?;
         value_from_json(&json, "numeric")
             .ok_or_else(|| serde::de::Error::custom("a value is a string, a boolean or null"))
+    }
+}
+
+mod interval {
+    use super::*;
+    use serde::{Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(
+        (low, high): &(Number, Number),
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        (low.to_string(), high.to_string()).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<(Number, Number), D::Error> {
+        let (low, high) = <(String, String)>::deserialize(deserializer)?;
+        let read = |text: String| text.parse().map_err(serde::de::Error::custom);
+        Ok((read(low)?, read(high)?))
     }
 }
 

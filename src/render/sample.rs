@@ -179,6 +179,7 @@ fn summary(indexes: &str, elapsed: [&str; 3], per_row: [&str; 3]) -> CellSummary
 
 fn claim_records() -> IndexMap<String, ClaimRecord> {
     let claim = |value: Value, type_name: &str, unit: Option<&str>| ClaimRecord {
+        comparison: None,
         type_name: type_name.into(),
         value,
         unit: unit.map(str::to_owned),

@@ -222,6 +222,7 @@ fn experiment_record(measured: Table, results: IndexMap<String, Table>) -> Exper
 #[test]
 fn a_record_comes_back_from_its_json_with_the_oddest_values() {
     let claim = |value: Option<&str>, type_name: &str| ClaimRecord {
+        comparison: None,
         type_name: type_name.into(),
         value: Value::from_postgres(value, type_name),
         unit: Some("B".into()),
