@@ -37,22 +37,36 @@ fn asked(bench: &Bench, scale: &Scale) -> Option<(String, Outcome)> {
             }
         },
     };
-    let limits = within_limits(bench, scale, number);
-    let record = as_recorded(bench, scale, number);
-    match (limits, record) {
-        // The limits were judged, whatever the record is worth.
-        (Some(limits), Some((_, Outcome::Skipped { .. }))) => Some(limits),
-        (Some(limits), Some(record)) => {
-            let text = format!("{}; {}", limits.0, record.0);
-            let worse = if limits.1 == Outcome::Holds {
-                record.1
+    let all = [
+        a_difference(bench),
+        within_limits(bench, scale, number),
+        as_recorded(bench, scale, number),
+    ];
+    all.into_iter().flatten().reduce(both)
+}
+
+/// Two things that are asked, as one: the first that does not hold, if any; what could not be
+/// judged leaves the other as it is.
+fn both(one: (String, Outcome), other: (String, Outcome)) -> (String, Outcome) {
+    match (&one.1, &other.1) {
+        (_, Outcome::Skipped { .. }) => one,
+        (Outcome::Skipped { .. }, _) => other,
+        (first, second) => {
+            let worse = if *first == Outcome::Holds {
+                second
             } else {
-                limits.1
+                first
             };
-            Some((text, worse))
+            (format!("{}; {}", one.0, other.0), worse.clone())
         }
-        (limits, record) => limits.or(record),
     }
+}
+
+/// A comparison says by itself that there is a difference.
+fn a_difference(bench: &Bench) -> Option<(String, Outcome)> {
+    let comparison = bench.comparison()?;
+    let asked = super::comparison::ASKED.to_owned();
+    Some((asked, outcome(comparison.no_difference())))
 }
 
 /// `>= 3`, `<= 10` and `[70, 80]` say by themselves where the value lies.
@@ -63,13 +77,14 @@ fn within_limits(bench: &Bench, scale: &Scale, value: &BigDecimal) -> Option<(St
     Some((tolerance_text(tolerance, bench.unit.as_ref()), outcome(off)))
 }
 
-/// An exact claim has the accepted record's value, a bounded one is within its tolerance of it.
+/// An exact claim has the accepted record's value, any other is within its tolerance of it. (A
+/// noisy one too, where that record is this machine's; elsewhere it is skipped as a whole.)
 fn as_recorded(bench: &Bench, scale: &Scale, value: &BigDecimal) -> Option<(String, Outcome)> {
     let tolerance = match (bench.claim.kind, bench.claim.tolerance.as_ref()) {
-        (ClaimKind::Noisy, _) => return None,
+        (ClaimKind::Exact, _) if !bench.is_exact() => return None,
         (ClaimKind::Exact, _) => None,
         // Limits are the same for both records; without a tolerance only a quote says how near.
-        (ClaimKind::Bounded, tolerance) => match &tolerance?.value {
+        (ClaimKind::Bounded | ClaimKind::Noisy, tolerance) => match &tolerance?.value {
             tolerance @ (Tolerance::Relative(_) | Tolerance::Absolute(_)) => Some(tolerance),
             _ => return None,
         },

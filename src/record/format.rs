@@ -1,6 +1,7 @@
 //! The record's types and their JSON. Numbers are written as strings of exact decimals, maps keep
 //! a stable order, and the format has a version of its own.
 
+use crate::quantity::format::significant;
 use crate::quantity::{Column, Number, Table, Value};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -192,6 +193,31 @@ pub struct Comparison {
     pub interval: (Number, Number),
     /// How many of either went in.
     pub runs: (u32, u32),
+}
+
+impl Comparison {
+    /// `1.8 to 2.06`
+    pub fn interval_text(&self) -> String {
+        let end = |number: &Number| match number {
+            Number::Finite(number) => significant(number, 3),
+            other => other.to_string(),
+        };
+        format!("{} to {}", end(&self.interval.0), end(&self.interval.1))
+    }
+
+    /// `4 runs each`, `3 and 8 runs`
+    pub fn runs_text(&self) -> String {
+        match self.runs {
+            (1, 1) => "1 run each".to_owned(),
+            (first, second) if first == second => format!("{first} runs each"),
+            (first, second) => format!("{first} and {second} runs"),
+        }
+    }
+
+    /// Whether there are too few runs for an interval at all.
+    pub fn is_unbounded(&self) -> bool {
+        self.interval.1 == Number::Infinity
+    }
 }
 
 /// A value as JSON: numbers as strings of exact decimals, booleans and null as themselves.
