@@ -120,9 +120,7 @@ fn as_recorded(bench: &Bench, scale: &Scale, value: &BigDecimal) -> Option<(Stri
 /// The accepted record, where it was measured with the same params and is not the one judged.
 fn comparable<'a>(bench: &Bench<'a>) -> Option<&'a Record> {
     bench.context.accepted.filter(|accepted| {
-        bench.context.measured_here
-            && accepted.profile == bench.record.profile
-            && accepted.params == bench.record.params
+        bench.context.measured_here && accepted.is_of_the_same_profile(bench.record)
     })
 }
 

@@ -168,25 +168,13 @@ impl<'a> Bench<'a> {
             .then(|| OF_THIS_MACHINE.to_owned())
     }
 
-    /// Whether the accepted record's value is another machine's than the one measured now. Each
-    /// experiment knows its host, as a record may be put together on several; one that was not
-    /// accepted yet belongs to the machine that the record is of.
+    /// Whether the accepted record's value is another machine's than the one measured now.
     fn is_elsewhere(&self) -> bool {
         let Some(accepted) = self.context.accepted.filter(|_| self.context.measured_here) else {
             return false;
         };
-        let whole = |record: &'a Record| &record.environment.host.sha256;
         let reads = self.measured().map_or(&[][..], |measured| &measured.reads);
-        if reads.is_empty() {
-            return whole(self.record) != whole(accepted);
-        }
-        let host = |record: &'a Record, id: &String| {
-            let experiment = record.experiments.get(id);
-            experiment.map_or(whole(record), |experiment| &experiment.host)
-        };
-        reads
-            .iter()
-            .any(|id| host(self.record, id) != host(accepted, id))
+        self.record.is_of_another_machine(accepted, reads)
     }
 
     /// A verdict with everything in it that does not depend on the outcome.
@@ -274,7 +262,12 @@ impl<'a> Bench<'a> {
 
     fn recorded(&self, measured: &Value, scale: &Scale) -> Option<(String, String)> {
         const NO_RATIO: &str = "–";
-        let accepted = self.accepted().filter(|_| self.is_elsewhere())?;
+        let comparable = |_: &&ClaimRecord| {
+            let accepted = self.context.accepted;
+            accepted.is_some_and(|accepted| accepted.is_of_the_same_profile(self.record))
+                && self.is_elsewhere()
+        };
+        let accepted = self.accepted().filter(comparable)?;
         let Some(number) = finite(&accepted.value) else {
             return Some((accepted.value.to_string(), NO_RATIO.to_owned()));
         };

@@ -1,8 +1,10 @@
 //! The record's types and their JSON. Numbers are written as strings of exact decimals, maps keep
 //! a stable order, and the format has a version of its own.
 
-use crate::quantity::format::significant;
+use crate::article::BytesMeaning;
+use crate::quantity::format::{bytes, significant};
 use crate::quantity::{Column, Number, Table, Value};
+use bigdecimal::BigDecimal;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -34,6 +36,26 @@ pub struct Record {
 }
 
 impl Record {
+    /// Whether the two were measured with the same params, so that their values can be compared.
+    pub fn is_of_the_same_profile(&self, other: &Self) -> bool {
+        self.profile == other.profile && self.params == other.params
+    }
+
+    /// Whether what was measured of these experiments comes from other machines than what
+    /// `accepted` has of them. Each experiment knows its host, as a record may be put together on
+    /// several; one that was not accepted yet belongs to the machine that the record is of.
+    pub fn is_of_another_machine(&self, accepted: &Self, experiments: &[String]) -> bool {
+        let whole = |record: &Self| record.environment.host.sha256.clone();
+        if experiments.is_empty() {
+            return whole(self) != whole(accepted);
+        }
+        let host = |record: &Self, id: &String| match record.experiments.get(id) {
+            Some(experiment) => experiment.host.clone(),
+            None => whole(record),
+        };
+        (experiments.iter()).any(|id| host(self, id) != host(accepted, id))
+    }
+
     /// What a claim's query is called among [`Record::queries`].
     pub fn claim_query(claim: &str) -> String {
         format!("claim `{claim}`")
@@ -82,6 +104,23 @@ pub struct HostEnvironment {
     /// Filesystem and device of the data directory.
     pub storage: String,
     pub sha256: String,
+}
+
+impl HostEnvironment {
+    /// `23.5 GB`
+    pub fn memory_text(&self) -> String {
+        match self.memory_bytes.parse::<BigDecimal>() {
+            Ok(memory) => bytes(&memory, BytesMeaning::Binary),
+            Err(_) => self.memory_bytes.clone(),
+        }
+    }
+
+    /// The machine in a line: what timings depend on.
+    pub fn machine(&self) -> String {
+        let (cpu, cores, memory) = (&self.cpu, self.cores, self.memory_text());
+        let (kernel, storage) = (&self.kernel, &self.storage);
+        format!("{cpu}, {cores} cores, {memory} memory, {kernel}, {storage}")
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
