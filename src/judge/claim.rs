@@ -21,6 +21,16 @@ pub(super) fn judge(bench: &Bench) -> Option<Verdict> {
     Some(verdict)
 }
 
+/// A claim that asks nothing, beside the accepted record of another machine.
+pub(super) fn beside(bench: &Bench) -> Option<Verdict> {
+    let outcome = Outcome::Skipped {
+        reason: bench.skipped()?,
+    };
+    let scale = Scale::of_claim(bench.unit.clone());
+    let verdict = bench.verdict(Subject::Claim, bench.claim.name.span, &scale, outcome);
+    verdict.recorded.is_some().then_some(verdict)
+}
+
 /// What is asked, for people, and what came of it.
 fn asked(bench: &Bench, scale: &Scale) -> Option<(String, Outcome)> {
     let value = bench.value();

@@ -63,11 +63,7 @@ fn first_line(claim: &Claim) -> Span {
 fn measured_text(verdict: &Verdict) -> String {
     let value = &verdict.measured_text;
     match &verdict.comparison {
-        Some(comparison) => format!(
-            "{value} (95 % interval {}, {})",
-            comparison.interval_text(),
-            comparison.runs_text()
-        ),
+        Some(comparison) => format!("{value} ({})", comparison.text()),
         None => value.clone(),
     }
 }

@@ -98,9 +98,18 @@ pub fn judge(article: &Article, record: &Record, context: &Context) -> Vec<Verdi
             let claim = claims.get(quote.claim.value.as_str())?;
             Some(quote::judge(&bench(claim), index, quote))
         });
-    let by_themselves = claims
-        .values()
-        .filter_map(|claim| claim::judge(&bench(claim)));
+    let is_quoted = |claim: &Claim| {
+        let mut quotes = article.prose.quotes.iter();
+        quotes.any(|quote| quote.claim.value == claim.name.value)
+    };
+    let by_themselves = claims.values().filter_map(|claim| {
+        let bench = bench(claim);
+        claim::judge(&bench).or_else(|| {
+            // Shown beside the author's all the same.
+            let beside = claim.kind == ClaimKind::Noisy && !is_quoted(claim);
+            beside.then(|| claim::beside(&bench))?
+        })
+    });
     quotes.chain(by_themselves).collect()
 }
 

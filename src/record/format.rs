@@ -235,13 +235,25 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// `1.8 to 2.06`
+    /// `95 % interval 1.8 to 2.06, 8 runs each`
+    pub fn text(&self) -> String {
+        let runs = self.runs_text();
+        match self.is_unbounded() {
+            true => format!("no 95 % interval, {runs}"),
+            false => format!("95 % interval {}, {runs}", self.interval_text()),
+        }
+    }
+
+    /// `1.8 to 2.06`, or that there is none.
     pub fn interval_text(&self) -> String {
         let end = |number: &Number| match number {
             Number::Finite(number) => significant(number, 3),
             other => other.to_string(),
         };
-        format!("{} to {}", end(&self.interval.0), end(&self.interval.1))
+        match self.is_unbounded() {
+            true => "no interval".to_owned(),
+            false => format!("{} to {}", end(&self.interval.0), end(&self.interval.1)),
+        }
     }
 
     /// `4 runs each`, `3 and 8 runs`

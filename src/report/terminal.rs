@@ -193,7 +193,7 @@ fn below(verdict: &Verdict, width: usize) -> String {
     let parts: Vec<String> = ["author", "published"]
         .into_iter()
         .map(|column| (column, cell(verdict, column)))
-        .filter(|(_, text)| !text.is_empty())
+        .filter(|(_, text)| !text.is_empty() && text != SAME)
         .map(|(column, text)| format!("{column} {text}"))
         .collect();
     let indent = "    ";
@@ -227,10 +227,10 @@ fn cell(verdict: &Verdict, column: &str) -> String {
         ),
         "author" => {
             let recorded = verdict.recorded.as_ref();
-            beside(
-                recorded.map(|(text, _)| text.as_str()),
-                recorded.map(|(_, ratio)| ratio.as_str()),
-            )
+            match recorded.map(|(text, ratio)| (text.as_str(), ratio.as_str())) {
+                Some((_, "1")) => SAME.to_owned(),
+                recorded => beside(recorded.map(|(text, _)| text), recorded.map(|(_, r)| r)),
+            }
         }
         _ => verdict_text(&verdict.outcome).to_owned(),
     }
@@ -243,6 +243,9 @@ fn measured(verdict: &Verdict) -> String {
         None => verdict.measured_text.clone(),
     }
 }
+
+/// The author's value where it is the one measured here, digit for digit.
+const SAME: &str = "the same";
 
 /// A value from elsewhere, and how many times it was measured here.
 fn beside(text: Option<&str>, ratio: Option<&str>) -> String {
@@ -282,7 +285,7 @@ fn stacked(verdicts: &[Verdict], look: Look) -> String {
             .chain(["measured", "author", "published"])
         {
             let value = cell(verdict, column);
-            if !value.is_empty() {
+            if !value.is_empty() && value != SAME {
                 text.push_str(&format!("  {column:<9} {value}\n"));
             }
         }

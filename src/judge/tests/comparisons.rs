@@ -149,11 +149,7 @@ fn hints_say_how_to_come_to_a_difference() {
         let verdicts = judge(&article, &record, &here());
         let diagnostic = explain(&article, &verdicts[0]).unwrap();
         assert_eq!(diagnostic.hint.as_deref(), Some(hint));
-        let interval = record.claims[0]
-            .comparison
-            .as_ref()
-            .unwrap()
-            .interval_text();
+        let interval = record.claims[0].comparison.as_ref().unwrap().text();
         let told = diagnostic.notes.iter().any(|note| note.contains(&interval));
         assert!(told, "{:?}", diagnostic.notes);
     }

@@ -150,6 +150,37 @@ fn what_was_recorded_elsewhere_stands_beside_as_far_as_it_can_be_compared() {
 }
 
 #[test]
+fn a_noisy_claim_that_nothing_asks_of_is_shown_beside_the_authors_where_there_is_one() {
+    let outcomes = |kind: ClaimKind, accepted: Option<Record>| {
+        let mut rate = claim("x", "", "");
+        rate.kind = kind;
+        let article = article("", vec![rate]);
+        let context = Context {
+            accepted: accepted.as_ref(),
+            ..here()
+        };
+        judge(&article, &record_of("a", &[("x", "5")]), &context)
+    };
+    let [verdict] = &outcomes(ClaimKind::Noisy, Some(record_of("b", &[("x", "4")])))[..] else {
+        panic!("one verdict");
+    };
+    assert!(matches!(verdict.outcome, Outcome::Skipped { .. }));
+    assert_eq!(verdict.recorded, Some(("4".to_owned(), "1.25".to_owned())));
+    let mut quick = record_of("b", &[("x", "4")]);
+    quick.profile = "quick".to_owned();
+    for (kind, accepted) in [
+        (ClaimKind::Noisy, Some(record_of("a", &[("x", "4")]))),
+        (ClaimKind::Noisy, Some(record_of("b", &[]))),
+        (ClaimKind::Noisy, None),
+        // Another profile measured something else.
+        (ClaimKind::Noisy, Some(quick)),
+        (ClaimKind::Bounded, Some(record_of("b", &[("x", "4")]))),
+    ] {
+        assert_eq!(outcomes(kind, accepted), []);
+    }
+}
+
+#[test]
 fn an_experiment_that_was_not_accepted_belongs_to_the_records_machine() {
     let mut rate = claim("x", "", "1%");
     rate.kind = ClaimKind::Noisy;

@@ -6,7 +6,7 @@ use super::{Document, claim_anchor, explanation, machines, samples};
 use crate::article::{Claim, ClaimKind, Published};
 use crate::judge::Verdict;
 use crate::quantity::{Number, Value};
-use crate::record::{ClaimRecord, ExperimentRecord};
+use crate::record::{ClaimRecord, Comparison, ExperimentRecord};
 use crate::render::state::State;
 use crate::render::{highlight, number_format};
 use serde::Serialize;
@@ -109,11 +109,9 @@ fn claim_view(document: &Document, claim: &Claim, uses: &BTreeMap<String, Vec<Us
             || "no value".to_owned(),
             |record| exact_text(&record.value, unit(record)),
         ),
-        interval: record.and_then(|record| {
-            let comparison = record.comparison.as_ref()?;
-            let (interval, runs) = (comparison.interval_text(), comparison.runs_text());
-            Some(format!("95 % interval {interval}, {runs}"))
-        }),
+        interval: record
+            .and_then(|record| record.comparison.as_ref())
+            .map(Comparison::text),
         lines,
         published,
         published_ratio,
