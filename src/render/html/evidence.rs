@@ -209,7 +209,7 @@ fn author(
     }
 }
 
-pub fn with_ratio(value: Option<&str>, ratio: Option<&str>) -> String {
+fn with_ratio(value: Option<&str>, ratio: Option<&str>) -> String {
     match (value, ratio) {
         (Some(value), Some(ratio)) => format!("{value} (× {ratio})"),
         (Some(value), None) => value.to_owned(),

@@ -404,9 +404,10 @@ fn on_another_machine_what_differs_stands_at_the_top_the_farthest_off_first() {
         "<tr class=\"differs\"><th scope=\"row\">Memory</th><td>64 GB</td><td>8192 MB</td></tr>",
         "<tr><th scope=\"row\">Cores</th><td>2</td><td>2</td></tr>",
         "What differs on your machine: 3 of 3 claims",
-        "<td class=\"number\">1,510,000 rows/s</td><td class=\"number\">754,000 rows/s</td><td class=\"number\">0.5</td>",
+        "<td class=\"number\">1,510,000 rows/s</td><td class=\"number\">754,000 rows/s</td><td class=\"number\">× 0.5</td>",
         "<td class=\"number\">false</td><td class=\"number\">true</td><td class=\"number\">–</td>",
-        "of the machine</td>",
+        "<span class=\"hidden\">of the machine:</span> <a href=\"#claim-base_rate\">",
+        "<td class=\"number\">76 B<small>× 1.00</small></td>",
     ] {
         assert!(aside.contains(part), "{part}\n{aside}");
     }
