@@ -22,6 +22,7 @@ use crate::source::Span;
 use bigdecimal::{BigDecimal, Zero};
 use bounds::Scale;
 use indexmap::IndexMap;
+use std::collections::BTreeSet;
 
 /// What one figure came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,15 +99,14 @@ pub fn judge(article: &Article, record: &Record, context: &Context) -> Vec<Verdi
             let claim = claims.get(quote.claim.value.as_str())?;
             Some(quote::judge(&bench(claim), index, quote))
         });
-    let is_quoted = |claim: &Claim| {
-        let mut quotes = article.prose.quotes.iter();
-        quotes.any(|quote| quote.claim.value == claim.name.value)
-    };
-    let by_themselves = claims.values().filter_map(|claim| {
+    let quoted: BTreeSet<&str> = (article.prose.quotes.iter())
+        .map(|quote| quote.claim.value.as_str())
+        .collect();
+    let by_themselves = claims.iter().filter_map(|(name, claim)| {
         let bench = bench(claim);
         claim::judge(&bench).or_else(|| {
             // Shown beside the author's all the same.
-            let beside = claim.kind == ClaimKind::Noisy && !is_quoted(claim);
+            let beside = claim.kind == ClaimKind::Noisy && !quoted.contains(name);
             beside.then(|| claim::beside(&bench))?
         })
     });
