@@ -289,7 +289,11 @@ impl<'a> Bench<'a> {
             return Some((unit.attach(&significant(number, 6)), NO_RATIO.to_owned()));
         }
         let text = scale.attach(&significant(&scale.claim_to_quote(number), 6));
-        let ratio = finite(measured).and_then(|measured| ratio(measured, number));
+        let ratio = match finite(measured) {
+            // Two zeros too.
+            Some(measured) if measured == number => Some("1".to_owned()),
+            measured => measured.and_then(|measured| ratio(measured, number)),
+        };
         Some((text, ratio.unwrap_or_else(|| NO_RATIO.to_owned())))
     }
 }

@@ -40,7 +40,7 @@ fn article(judged: &Judged, look: Look) -> String {
     let elsewhere = judged.verdicts.iter().any(|one| one.recorded.is_some());
     let table = Columns::to_try(elsewhere)
         .iter()
-        .map(|&columns| Grid::new(judged.verdicts, columns, look.width))
+        .map(|&(columns, quote)| Grid::new(judged.verdicts, columns, quote, look.width))
         .find(|grid| grid.width() <= look.width);
     match table {
         Some(grid) => text.push_str(&grid.text(look.color)),
@@ -66,13 +66,22 @@ enum Columns {
 }
 
 impl Columns {
-    /// Least left out first. Where the author measured on another machine, both values beside one
-    /// another are what a reader came for.
-    fn to_try(elsewhere: bool) -> &'static [Self] {
+    /// Least left out first, each with the width of the longest quote. Where the author measured on
+    /// another machine, both values beside one another are what a reader came for.
+    fn to_try(elsewhere: bool) -> &'static [(Self, usize)] {
         if elsewhere {
-            &[Self::All, Self::Below]
+            &[
+                (Self::All, WIDEST_QUOTE),
+                (Self::Below, WIDEST_QUOTE),
+                (Self::Below, SHORT_QUOTE),
+            ]
         } else {
-            &[Self::All, Self::NoSource, Self::NoTolerance]
+            &[
+                (Self::All, WIDEST_QUOTE),
+                (Self::NoSource, WIDEST_QUOTE),
+                (Self::NoTolerance, WIDEST_QUOTE),
+                (Self::NoTolerance, SHORT_QUOTE),
+            ]
         }
     }
 
@@ -87,6 +96,7 @@ impl Columns {
 
 /// Wider texts are cut: a quote can be half a sentence.
 const WIDEST_QUOTE: usize = 32;
+const SHORT_QUOTE: usize = 16;
 const WIDEST_CELL: usize = 44;
 
 struct Grid {
@@ -100,7 +110,7 @@ struct Grid {
 
 impl Grid {
     /// Columns that no verdict has anything in are left out.
-    fn new(verdicts: &[Verdict], columns: Columns, width: usize) -> Self {
+    fn new(verdicts: &[Verdict], columns: Columns, quote: usize, width: usize) -> Self {
         let any = |column: &str| match column {
             "published" => verdicts.iter().any(|one| one.published.is_some()),
             "author" => verdicts.iter().any(|one| one.recorded.is_some()),
@@ -112,7 +122,13 @@ impl Grid {
             .collect();
         let rows: Vec<Vec<String>> = verdicts
             .iter()
-            .map(|verdict| head.iter().map(|&column| cell(verdict, column)).collect())
+            .map(|verdict| {
+                let text = |&column| match column {
+                    "quoted" => cut(&cell(verdict, column), quote),
+                    column => cell(verdict, column),
+                };
+                head.iter().map(text).collect()
+            })
             .collect();
         let widths = head
             .iter()
@@ -229,6 +245,7 @@ fn cell(verdict: &Verdict, column: &str) -> String {
             let recorded = verdict.recorded.as_ref();
             match recorded.map(|(text, ratio)| (text.as_str(), ratio.as_str())) {
                 Some((_, "1")) => SAME.to_owned(),
+                Some((text, "–")) if text == verdict.measured_text => SAME.to_owned(),
                 recorded => beside(recorded.map(|(text, _)| text), recorded.map(|(_, r)| r)),
             }
         }
@@ -568,7 +585,7 @@ same: holds
             (134, below),
             (80, below),
             (63, narrow),
-            (62, stacked),
+            (47, stacked),
             (0, stacked),
         ] {
             assert_eq!(at_width(width, Color::Plain), expected, "{width} columns");
@@ -595,6 +612,7 @@ same: holds
         assert_eq!(at(110), "claim quoted measured tolerance published verdict");
         assert_eq!(at(90), "claim quoted measured tolerance verdict");
         assert_eq!(at(70), "claim quoted measured verdict");
+        assert_eq!(at(58), "claim quoted measured verdict");
         assert_eq!(at(50), "index_wal: holds");
     }
 

@@ -128,6 +128,7 @@ fn what_was_recorded_elsewhere_stands_beside_as_far_as_it_can_be_compared() {
         ),
         ("2048", "B", "1", "kB", "1 kB", "–"),
         ("5", "", "0", "", "0", "–"),
+        ("0.0", "B", "0", "B", "0 B", "1"),
         ("false", "", "true", "", "true", "–"),
         ("5", "", "NULL", "", "NULL", "–"),
         ("NaN", "", "5", "", "5", "–"),
