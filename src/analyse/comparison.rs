@@ -5,8 +5,8 @@
 //! one value of the first sample to one of the second, in order, the k-th from either end (Lehmann,
 //! "Nonparametric Confidence Intervals for a Shift Parameter", 1963; Hollander, Wolfe and Chicken,
 //! "Nonparametric Statistical Methods", section 4.3, taken of ratios in place of differences). It is
-//! exact for few runs, asks nothing of how timings are distributed, and draws no random numbers: the
-//! percentile bootstrap of a median of four runs covers 87 %, not 95. It includes 1 exactly where
+//! exact for few runs, asks nothing of how timings are distributed, and draws no random numbers; the
+//! level of a bootstrap's is only approximate for few runs. It includes 1 exactly where
 //! the two-sided test at 5 % finds no difference. Three runs against three can never show one; there
 //! the interval is all that is above zero.
 

@@ -117,7 +117,7 @@ pub fn judge(article: &Article, record: &Record, context: &Context) -> Vec<Verdi
 const RATIO: &str = "×";
 
 /// Why a noisy claim is not judged against another machine's record.
-const OF_THIS_MACHINE: &str = "noisy: of this machine, not judged here";
+pub const OF_THIS_MACHINE: &str = "noisy: of this machine, not judged here";
 
 /// One claim with everything it is judged by.
 struct Bench<'a> {

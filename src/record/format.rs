@@ -217,7 +217,7 @@ pub struct ClaimRecord {
     #[serde(with = "value")]
     pub value: Value,
     /// Where the query gave a `comparison`; its ratio is the value.
-    #[serde(flatten)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
     pub unit: Option<String>,
     /// Experiments whose measured tables the query reads.
