@@ -74,9 +74,9 @@ fn both(one: (String, Outcome), other: (String, Outcome)) -> (String, Outcome) {
 
 /// A comparison says by itself that there is a difference.
 fn a_difference(bench: &Bench) -> Option<(String, Outcome)> {
-    let comparison = bench.comparison()?;
+    bench.comparison()?;
     let asked = super::comparison::ASKED.to_owned();
-    Some((asked, outcome(comparison.no_difference())))
+    Some((asked, outcome(bench.refused())))
 }
 
 /// `>= 3`, `<= 10` and `[70, 80]` say by themselves where the value lies.

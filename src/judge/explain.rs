@@ -1,7 +1,7 @@
 //! A diagnostic of a verdict that does not hold.
 
 use super::comparison::ASKED_OF_WORDS;
-use super::{Outcome, Subject, Verdict};
+use super::{NOT_A_RATIO, Outcome, Subject, Verdict};
 use crate::article::{Article, Claim};
 use crate::diagnostic::Diagnostic;
 use crate::quantity::{NumeralError, Unit, Value, numeral};
@@ -77,6 +77,11 @@ fn label(verdict: &Verdict, difference: &str) -> String {
 
 fn hint(article: &Article, verdict: &Verdict, claim: Option<&Claim>) -> String {
     let by_itself = verdict.subject == Subject::Claim;
+    if let Outcome::DoesNotHold { difference } = &verdict.outcome
+        && difference.starts_with(NOT_A_RATIO)
+    {
+        return "leave the claim's `unit` out: a comparison has one".to_owned();
+    }
     if let Some(comparison) = &verdict.comparison
         && comparison.no_difference().is_some()
     {

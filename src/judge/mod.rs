@@ -115,6 +115,7 @@ pub fn judge(article: &Article, record: &Record, context: &Context) -> Vec<Verdi
 
 /// The unit of a comparison that names none.
 const RATIO: &str = "×";
+const NOT_A_RATIO: &str = "a comparison is a ratio: its unit is ×";
 
 /// Why a noisy claim is not judged against another machine's record.
 pub const OF_THIS_MACHINE: &str = "noisy: of this machine, not judged here";
@@ -159,6 +160,20 @@ impl<'a> Bench<'a> {
 
     fn comparison(&self) -> Option<&'a Comparison> {
         self.measured()?.comparison.as_ref()
+    }
+
+    /// Why a comparison says nothing, where it does: no difference, or a unit that no ratio has.
+    fn refused(&self) -> Option<String> {
+        let comparison = self.comparison()?;
+        let ratio = Unit::new(RATIO, self.bytes);
+        let conversion = self.unit.as_ref()?.conversion(&ratio);
+        match conversion {
+            Some(factor) if factor.numerator == factor.denominator => comparison.no_difference(),
+            _ => Some(format!(
+                "{NOT_A_RATIO}, not {}",
+                self.claim.unit.as_deref().unwrap_or_default()
+            )),
+        }
     }
 
     fn accepted(&self) -> Option<&'a ClaimRecord> {

@@ -23,10 +23,11 @@ pub(super) fn judge(bench: &Bench, index: usize, quote: &Quote) -> Verdict {
             ),
             Err(difference) => (does_not_hold(difference), allowed(bench)),
         },
-        (_, Err(NumeralError::Missing)) if bench.comparison().is_some() => (
-            bench.comparison().map_or(Outcome::Holds, Comparison::words),
-            super::comparison::ASKED_OF_WORDS.to_owned(),
-        ),
+        (_, Err(NumeralError::Missing)) if bench.comparison().is_some() => {
+            let words = bench.comparison().map_or(Outcome::Holds, Comparison::words);
+            let asked = super::comparison::ASKED_OF_WORDS.to_owned();
+            refused_without_difference(bench, (words, asked))
+        }
         (value, Err(error)) => (does_not_hold(&unread(value, error)), allowed(bench)),
     };
     let shown = scale.unwrap_or_else(|_| Scale::of_claim(bench.unit.clone()));
@@ -90,7 +91,7 @@ fn refused_without_difference(
     bench: &Bench,
     (outcome, allowed): (Outcome, String),
 ) -> (Outcome, String) {
-    match bench.comparison().and_then(Comparison::no_difference) {
+    match bench.refused() {
         Some(reason) => (does_not_hold(&reason), allowed),
         None => (outcome, allowed),
     }

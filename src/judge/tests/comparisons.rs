@@ -17,6 +17,7 @@ fn compared(ratio: &str, low: &str, high: &str, runs: (u32, u32)) -> Record {
 
 const NONE: &str =
     "the 95 % interval 0.97 to 1.08 includes 1: no difference was measured (4 runs each)";
+const UNIT: &str = "a comparison is a ratio: its unit is ×, not %";
 const TOO_FEW: &str = "3 and 8 runs are too few for a 95 % interval: no difference was measured";
 const OTHER_WAY: &str =
     "the 95 % interval 0.4 to 0.6 lies below 1: it is the other way round (8 runs each)";
@@ -48,6 +49,9 @@ fn a_quote_holds_only_where_a_difference_was_measured() {
         ("50%", slower(), "", "", "", ""),
         ("8 ms", faster(), "", "", "quoted in ms, the claim is in ×", ""),
         ("2×", faster(), "", ">= 1.5", "", ""),
+        ("1.93", faster(), "%", "", UNIT, UNIT),
+        ("faster", faster(), "%", "", UNIT, UNIT),
+        ("1.93", faster(), "ratio", "", "", ""),
         ("2×", faster(), "", ">= 1.95", "1.93 is 0.02 below 1.95", "1.93 is 0.02 below 1.95"),
         ("1×", same(), "", ">= 1", NONE, NONE),
         // An end that touches 1 is no difference.
@@ -149,6 +153,10 @@ fn hints_say_how_to_come_to_a_difference() {
         let verdicts = judge(&article, &record, &here());
         let diagnostic = explain(&article, &verdicts[0]).unwrap();
         assert_eq!(diagnostic.hint.as_deref(), Some(hint));
+        let percent = super::article("[faster](claim:x)", vec![claim("x", "%", "")]);
+        let verdicts = judge(&percent, &record, &here());
+        let wrong_unit = explain(&percent, &verdicts[0]).unwrap().hint.unwrap();
+        assert!(wrong_unit.starts_with("leave the claim's `unit` out"));
         let interval = record.claims[0].comparison.as_ref().unwrap().text();
         let told = diagnostic.notes.iter().any(|note| note.contains(&interval));
         assert!(told, "{:?}", diagnostic.notes);
