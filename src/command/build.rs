@@ -163,6 +163,7 @@ async fn build_one<'a>(
         record,
         verdicts,
     };
+    terminal::tell_machines(&built.record, context.accepted.as_ref(), options);
     terminal::tell_verdicts(&built.judged(), Some(&folder.join("index.html")), options)?;
     Ok(built)
 }

@@ -256,6 +256,7 @@ fn judged<'a>(
         record,
         verdicts,
     };
+    terminal::tell_machines(&built.record, accepted, &options.build);
     terminal::tell_verdicts(&built.judged(), None, &options.build)?;
     Ok(built)
 }

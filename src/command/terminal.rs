@@ -5,6 +5,7 @@ use super::options::{BuildOptions, Verbosity};
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::{Failure, Outcome};
 use crate::judge;
+use crate::record::Record;
 use crate::record::store::write_atomically;
 use crate::report::{self, Color, Judged, Look};
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -86,6 +87,25 @@ pub fn tell_verdicts(
         .filter_map(|verdict| judge::explain(judged.article, verdict));
     tell_diagnostics(&found.collect::<Vec<_>>());
     Ok(())
+}
+
+/// Where the accepted record is another machine's: both machines, and what that means.
+pub fn tell_machines(record: &Record, accepted: Option<&Record>, options: &BuildOptions) {
+    let own = &record.environment.host;
+    let Some(author) = (accepted.map(|accepted| &accepted.environment.host))
+        .filter(|author| author.sha256 != own.sha256)
+    else {
+        return;
+    };
+    say(
+        options,
+        &format!(
+            "the accepted record is another machine's; noisy claims are shown beside it, not judged\n  \
+             author's: {}\n  this one: {}",
+            author.machine(),
+            own.machine()
+        ),
+    );
 }
 
 /// The reports that were asked for, over all articles.

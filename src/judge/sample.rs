@@ -172,6 +172,7 @@ pub fn record(host: &str, values: &[(&str, &str)]) -> Record {
             .iter()
             .map(|&(name, text)| {
                 let claim = ClaimRecord {
+                    comparison: None,
                     type_name: "numeric".to_owned(),
                     value: value(text),
                     unit: None,

@@ -2,7 +2,10 @@
 //! a stable order, and the format has a version of its own.
 
 use super::sha256_of;
-use crate::quantity::{Column, Table, Value};
+use crate::article::BytesMeaning;
+use crate::quantity::format::{bytes, significant};
+use crate::quantity::{Column, Number, Table, Value};
+use bigdecimal::BigDecimal;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -34,6 +37,26 @@ pub struct Record {
 }
 
 impl Record {
+    /// Whether the two were measured with the same params, so that their values can be compared.
+    pub fn is_of_the_same_profile(&self, other: &Self) -> bool {
+        self.profile == other.profile && self.params == other.params
+    }
+
+    /// Whether what was measured of these experiments comes from other machines than what
+    /// `accepted` has of them. Each experiment knows its host, as a record may be put together on
+    /// several; one that was not accepted yet belongs to the machine that the record is of.
+    pub fn is_of_another_machine(&self, accepted: &Self, experiments: &[String]) -> bool {
+        let whole = |record: &Self| record.environment.host.sha256.clone();
+        if experiments.is_empty() {
+            return whole(self) != whole(accepted);
+        }
+        let host = |record: &Self, id: &String| match record.experiments.get(id) {
+            Some(experiment) => experiment.host.clone(),
+            None => whole(record),
+        };
+        (experiments.iter()).any(|id| host(self, id) != host(accepted, id))
+    }
+
     /// What a claim's query is called among [`Record::queries`].
     pub fn claim_query(claim: &str) -> String {
         format!("claim `{claim}`")
@@ -82,6 +105,23 @@ pub struct HostEnvironment {
     /// Filesystem and device of the data directory.
     pub storage: String,
     pub sha256: String,
+}
+
+impl HostEnvironment {
+    /// `23.5 GB`
+    pub fn memory_text(&self) -> String {
+        match self.memory_bytes.parse::<BigDecimal>() {
+            Ok(memory) => bytes(&memory, BytesMeaning::Binary),
+            Err(_) => self.memory_bytes.clone(),
+        }
+    }
+
+    /// The machine in a line: what timings depend on.
+    pub fn machine(&self) -> String {
+        let (cpu, cores, memory) = (&self.cpu, self.cores, self.memory_text());
+        let (kernel, storage) = (&self.kernel, &self.storage);
+        format!("{cpu}, {cores} cores, {memory} memory, {kernel}, {storage}")
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -230,9 +270,59 @@ pub struct ClaimRecord {
     pub type_name: String,
     #[serde(with = "value")]
     pub value: Value,
+    /// Where the query gave a `comparison`; its ratio is the value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
     pub unit: Option<String>,
     /// Experiments whose measured tables the query reads.
     pub reads: Vec<String>,
+}
+
+/// How sure a ratio is: what `times_faster` and `times_more` give beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The ratio's 95 % interval; 0 to Infinity where there are too few runs to have one.
+    #[serde(with = "interval")]
+    pub interval: (Number, Number),
+    /// How many of either went in.
+    pub runs: (u32, u32),
+}
+
+impl Comparison {
+    /// `95 % interval 1.8 to 2.06, 8 runs each`
+    pub fn text(&self) -> String {
+        let runs = self.runs_text();
+        match self.is_unbounded() {
+            true => format!("no 95 % interval, {runs}"),
+            false => format!("95 % interval {}, {runs}", self.interval_text()),
+        }
+    }
+
+    /// `1.8 to 2.06`, or that there is none.
+    pub fn interval_text(&self) -> String {
+        let end = |number: &Number| match number {
+            Number::Finite(number) => significant(number, 3),
+            other => other.to_string(),
+        };
+        match self.is_unbounded() {
+            true => "no interval".to_owned(),
+            false => format!("{} to {}", end(&self.interval.0), end(&self.interval.1)),
+        }
+    }
+
+    /// `4 runs each`, `3 and 8 runs`
+    pub fn runs_text(&self) -> String {
+        match self.runs {
+            (1, 1) => "1 run each".to_owned(),
+            (first, second) if first == second => format!("{first} runs each"),
+            (first, second) => format!("{first} and {second} runs"),
+        }
+    }
+
+    /// Whether there are too few runs for an interval at all.
+    pub fn is_unbounded(&self) -> bool {
+        self.interval.1 == Number::Infinity
+    }
 }
 
 /// A value as JSON: numbers as strings of exact decimals, booleans and null as themselves.
@@ -267,6 +357,26 @@ mod value {
         let json = serde_json::Value::deserialize(deserializer)?;
         value_from_json(&json, "numeric")
             .ok_or_else(|| serde::de::Error::custom("a value is a string, a boolean or null"))
+    }
+}
+
+mod interval {
+    use super::*;
+    use serde::{Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(
+        (low, high): &(Number, Number),
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        (low.to_string(), high.to_string()).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<(Number, Number), D::Error> {
+        let (low, high) = <(String, String)>::deserialize(deserializer)?;
+        let read = |text: String| text.parse().map_err(serde::de::Error::custom);
+        Ok((read(low)?, read(high)?))
     }
 }
 

@@ -1,10 +1,12 @@
 //! `index.html`: the article as one self-contained page, each figure leading to its evidence.
 //! Entry: [`render`]. `prose` turns the Markdown into HTML, `blocks` the live blocks, `evidence`
-//! what the claims rest on, `samples` the measurements behind them; the templates in `templates/html/` put them together.
+//! what the claims rest on, `samples` the measurements behind them, `machines` what came out otherwise on
+//! the author's; the templates in `templates/html/` put them together.
 
 mod blocks;
 mod evidence;
 mod links;
+mod machines;
 mod prose;
 mod samples;
 
@@ -12,14 +14,13 @@ pub use links::{local_path, read_inside};
 
 use super::numbering::Numbering;
 use super::state::{self, Count, State};
-use super::{Filled, OutputFile, Page, number_format, templates};
+use super::{Filled, OutputFile, Page, templates};
 use crate::article::PublishedSource;
 use crate::diagnostic::Diagnostic;
 use crate::judge::{Outcome, Subject, Verdict};
 use crate::record::{HostEnvironment, ServerEnvironment, ToolEnvironment};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bigdecimal::BigDecimal;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
@@ -173,6 +174,7 @@ struct PageView<'a> {
     any_published: bool,
     any_author: bool,
     author_host: Option<&'a str>,
+    machines: Option<machines::MachinesView<'a>>,
     server: ServerView<'a>,
     host: HostView<'a>,
     tool: ToolView<'a>,
@@ -234,7 +236,7 @@ impl<'a> PageView<'a> {
         let front_matter = &page.article.front_matter;
         let environment = &page.record.environment;
         let claims = evidence::claims(document, &prose.uses);
-        let author_host = author_host(page);
+        let author_host = author_host(page).map(|host| host.cpu.as_str());
         Self {
             lang: &front_matter.lang,
             title: &document.filled.title,
@@ -257,6 +259,7 @@ impl<'a> PageView<'a> {
             any_published: claims.iter().any(|claim| claim.published.is_some()),
             any_author: claims.iter().any(|claim| claim.author.is_some()),
             author_host,
+            machines: machines::machines(document),
             few_claims: claims.len() <= FEW_CLAIMS,
             claims,
             samples: samples::samples(document),
@@ -289,9 +292,9 @@ fn source_view(source: &PublishedSource) -> SourceView<'_> {
 }
 
 /// The author's machine, where this page was built on another one.
-fn author_host<'a>(page: &Page<'a>) -> Option<&'a str> {
+fn author_host<'a>(page: &Page<'a>) -> Option<&'a HostEnvironment> {
     let author = &page.accepted?.environment.host;
-    (author.sha256 != page.record.environment.host.sha256).then_some(author.cpu.as_str())
+    (author.sha256 != page.record.environment.host.sha256).then_some(author)
 }
 
 fn counts(verdicts: &[Verdict]) -> Vec<Count> {
@@ -338,14 +341,8 @@ fn names(map: &BTreeMap<String, String>) -> Vec<Named<'_>> {
 }
 
 fn host_view(host: &HostEnvironment) -> HostView<'_> {
-    let memory = match host.memory_bytes.parse::<BigDecimal>() {
-        Ok(bytes) => {
-            number_format::bytes(&bytes, crate::article::BytesMeaning::Binary, None) + " memory"
-        }
-        Err(_) => format!("{} memory", host.memory_bytes),
-    };
     HostView {
-        memory,
+        memory: format!("{} memory", host.memory_text()),
         short_sha256: short(&host.sha256),
         host,
     }

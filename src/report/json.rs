@@ -48,6 +48,9 @@ struct VerdictJson<'a> {
     quoted: Option<&'a str>,
     measured: serde_json::Value,
     measured_text: &'a str,
+    /// Of a comparison: its 95 % interval, and the runs of either that went in.
+    interval: Option<[String; 2]>,
+    runs: Option<[u32; 2]>,
     tolerance: &'a str,
     published: Option<&'a str>,
     published_ratio: Option<&'a str>,
@@ -118,6 +121,11 @@ fn verdict<'a>(verdict: &'a Verdict, source: &Source) -> VerdictJson<'a> {
             other => other.to_string().into(),
         },
         measured_text: &verdict.measured_text,
+        interval: verdict.comparison.as_ref().map(|comparison| {
+            let (low, high) = &comparison.interval;
+            [low.to_string(), high.to_string()]
+        }),
+        runs: (verdict.comparison.as_ref()).map(|comparison| comparison.runs.into()),
         tolerance: &verdict.tolerance,
         published: verdict.published.as_deref(),
         published_ratio: verdict.published_ratio.as_deref(),
@@ -177,6 +185,8 @@ mod tests {
                     "quoted": "76 bytes",
                     "measured": "77.040000000000000000001",
                     "measured_text": "77.04 B/row",
+                    "interval": null,
+                    "runs": null,
                     "tolerance": "75.5 to 76.5 B/row (to the precision quoted)",
                     "published": null,
                     "published_ratio": null,
@@ -190,5 +200,26 @@ mod tests {
             }],
         });
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn a_comparison_has_its_interval() {
+        let article = sample::article("", vec![sample::claim("x", "", "")]);
+        let mut record = sample::record("a", &[("x", "1.93")]);
+        record.claims[0].comparison = Some(crate::record::Comparison {
+            interval: ("1.8".parse().unwrap(), "Infinity".parse().unwrap()),
+            runs: (3, 8),
+        });
+        let context = Context {
+            profile: "full",
+            accepted: None,
+            measured_here: true,
+        };
+        let verdicts = judge(&article, &record, &context);
+        let found = verdict(&verdicts[0], &article.source);
+        let found = serde_json::to_value(found).unwrap();
+        assert_eq!(found["interval"], serde_json::json!(["1.8", "Infinity"]));
+        assert_eq!(found["runs"], serde_json::json!([3, 8]));
+        assert_eq!(found["outcome"], "does_not_hold");
     }
 }

@@ -134,6 +134,9 @@ fn redacted(text: &str, case: &str) -> String {
             {
                 line = format!("{unit}: {{times}}");
             }
+            if line.starts_with("  this one: ") {
+                line = "  this one: {machine}".to_owned();
+            }
             without_hashes(line.trim_end()) + "\n"
         })
         .collect()

@@ -1,6 +1,6 @@
 use super::super::{
-    CellSummary, ClaimRecord, Environment, FORMAT as RECORD_FORMAT, Record, ServerEnvironment,
-    Summary, ToolEnvironment, parse_record, to_json,
+    CellSummary, ClaimRecord, Comparison, Environment, FORMAT as RECORD_FORMAT, Record,
+    ServerEnvironment, Summary, ToolEnvironment, parse_record, to_json,
 };
 use super::*;
 use crate::quantity::Column;
@@ -225,8 +225,16 @@ fn experiment_record(measured: Table, results: IndexMap<String, Table>) -> Exper
 #[test]
 fn a_record_comes_back_from_its_json_with_the_oddest_values() {
     let claim = |value: Option<&str>, type_name: &str| ClaimRecord {
+        comparison: None,
         type_name: type_name.into(),
-        value: Value::from_postgres(value, type_name),
+        value: Value::from_postgres(
+            value,
+            if type_name == "comparison" {
+                "numeric"
+            } else {
+                type_name
+            },
+        ),
         unit: Some("B".into()),
         reads: vec!["e".into()],
     };
@@ -267,6 +275,16 @@ fn a_record_comes_back_from_its_json_with_the_oddest_values() {
             ),
             ("yes".to_owned(), claim(Some("t"), "boolean")),
             ("none".to_owned(), claim(None, "numeric")),
+            (
+                "compared".to_owned(),
+                ClaimRecord {
+                    comparison: Some(Comparison {
+                        interval: ("0".parse().unwrap(), "Infinity".parse().unwrap()),
+                        runs: (3, 8),
+                    }),
+                    ..claim(Some("2.5"), "comparison")
+                },
+            ),
         ]
         .into(),
         tables: [("t".to_owned(), odd_values())].into(),
@@ -278,6 +296,15 @@ fn a_record_comes_back_from_its_json_with_the_oddest_values() {
     let values = &record.tables["t"].rows;
     assert_eq!(values[1][1], Value::Null);
     assert_eq!(values[0][1], Value::Text("NULL".into()));
+
+    // Only a comparison has an interval, and one that cannot be read is not taken for none.
+    assert_eq!(
+        json.matches("\"interval\": [\"0\", \"Infinity\"]").count(),
+        1
+    );
+    assert_eq!(json.matches("\"comparison\":").count(), 1);
+    let broken = json.replacen("\"Infinity\"]", "\"much\"]", 1);
+    assert!(parse_record("record.json", &broken).is_err());
 
     let newer = json.replacen("\"format\": 2", "\"format\": 3", 1);
     let refused = parse_record("record.json", &newer).unwrap_err();
