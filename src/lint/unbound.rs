@@ -12,7 +12,8 @@ pub(super) fn check(article: &Article) -> Vec<Diagnostic> {
     let mut found = in_texts(article);
     for run in runs(article) {
         let context = Context {
-            is_heading: run.is_heading,
+            is_heading: run.heading.is_some(),
+            is_label: run.is_label,
             version: &article.front_matter.postgres.version.value,
             bound: &run.bound,
         };
@@ -29,6 +30,7 @@ pub(super) fn check(article: &Article) -> Vec<Diagnostic> {
 fn in_texts(article: &Article) -> Vec<Diagnostic> {
     let context = Context {
         is_heading: true,
+        is_label: false,
         version: &article.front_matter.postgres.version.value,
         bound: &[],
     };
