@@ -3,12 +3,12 @@
 
 use super::prose::OBJECT;
 use super::words::{
-    COUNTED, FUNCTION_WORDS, HEADS, JOINS, LABELS, LEADS, NO_FIGURES, PRODUCTS, SETTINGS,
-    VERSIONING,
+    COUNTED, FUNCTION_WORDS, HEADS, JOINS, LABELS, LEADS, NO_FIGURES, PRODUCTS, VERSIONING,
 };
 use crate::article::BytesMeaning;
 use crate::quantity::quoted::is_letter;
 use crate::quantity::{Shape, numeral};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// What is known about the text beside its words.
@@ -19,6 +19,8 @@ pub(super) struct Context<'a> {
     pub is_label: bool,
     /// The article's Postgres; its number is a name wherever it stands.
     pub version: &'a str,
+    /// Names whose values are set and not measured.
+    pub settings: &'a BTreeSet<String>,
     /// Ranges of the text whose numbers are none of ours.
     pub bound: &'a [Range<usize>],
 }
@@ -117,7 +119,7 @@ impl<'a> Number<'a> {
     }
 
     fn kind(&self, context: &Context) -> Kind {
-        if self.is_name() || self.is_date() || self.is_time() || self.is_setting() {
+        if self.is_name() || self.is_date() || self.is_time() || self.is_setting(context) {
             return Kind::Name;
         }
         if context.is_label && !self.measures() {
@@ -281,12 +283,10 @@ impl<'a> Number<'a> {
     }
 
     /// `work_mem at 4 MB`, `fillfactor of 25`
-    fn is_setting(&self) -> bool {
-        let mut words = self.words_before().filter(|word| !LEADS.contains(word));
-        let name = words.next().unwrap_or_default();
-        let name = name.trim_matches(|c: char| !(c.is_alphanumeric() || c == '_'));
-        let behind = self.words_before().take(4).any(|word| word.contains(name));
-        !name.is_empty() && behind && (SETTINGS.contains(&name) || name.contains('_'))
+    fn is_setting(&self, context: &Context) -> bool {
+        let name = self.words_before().find(|word| !LEADS.contains(word));
+        let edge = |c: char| "\"'“”‘’(`*".contains(c);
+        name.is_some_and(|name| context.settings.contains(name.trim_matches(edge)))
     }
 
     fn is_ordinal(&self) -> bool {
@@ -579,6 +579,7 @@ mod tests {
             is_heading: true,
             is_label: false,
             version: "16.15",
+            settings: &BTreeSet::new(),
             bound: &[],
         };
         for _ in 0..20_000 {

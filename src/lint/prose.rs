@@ -273,7 +273,7 @@ impl Reader<'_> {
 }
 
 /// Settings that posts about Postgres name, and those that the article sets itself.
-fn settings(article: &Article) -> BTreeSet<String> {
+pub(super) fn settings(article: &Article) -> BTreeSet<String> {
     let common = super::words::SETTINGS.iter().map(|&name| name.to_owned());
     let of_server = article.front_matter.postgres.settings.keys().cloned();
     let experiments = article.experiments();

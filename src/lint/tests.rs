@@ -182,6 +182,7 @@ fn figures_are_found_with_their_units() {
         ("n is 48", &["48"]),
         ("| version | time |\n|---|---|\n| 16 | 43 |\n", &["43"]),
         ("`wal_bytes` 76 bytes, work_mem at 4MB gave 7 ms", &["76 bytes", "7 ms"]),
+        ("max_parallel_workers_per_gather: 151ms without, hot_col 380575 rows/s", &["151ms", "380575 rows/s"]),
         ("The release took 12 s and the upgrade 3 minutes.", &["12 s", "3 minutes"]),
         ("The update moved rows from 3 to 4 pages", &["3 to 4"]),
         ("Dropping it halved 754 to 378.", &["754", "378"]),

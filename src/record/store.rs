@@ -114,7 +114,8 @@ pub fn read_record(path: &Path) -> Result<Option<Record>, Failure> {
         .map_err(Failure::Record)
 }
 
-fn parse_record(name: &str, text: &str) -> Result<Record, Diagnostic> {
+/// Reads a record's JSON; `name` is for messages.
+pub fn parse_record(name: &str, text: &str) -> Result<Record, Diagnostic> {
     #[derive(Deserialize)]
     struct Version {
         format: u32,
@@ -126,7 +127,8 @@ fn parse_record(name: &str, text: &str) -> Result<Record, Diagnostic> {
             .take(error.line().saturating_sub(1))
             .map(str::len)
             .sum::<usize>();
-        let offset = (line_start + error.column().saturating_sub(1)).min(text.len());
+        // Columns are counted in bytes, and may lie inside a character.
+        let offset = text.floor_char_boundary(line_start + error.column().saturating_sub(1));
         Diagnostic::error(format!("this record cannot be read: {error}"))
             .at(&source, offset..offset)
             .hint("restore it from version control, or remove it and accept new measurements")

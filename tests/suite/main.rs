@@ -4,6 +4,10 @@ mod articles;
 mod caching;
 mod cases;
 mod engines;
+mod fuzz;
+#[path = "../../benches/generated.rs"]
+#[allow(dead_code, reason = "benchmarks use more of it")]
+mod generated;
 mod interrupted;
 mod measuring;
 mod project;
