@@ -443,7 +443,7 @@ impl<'a> Number<'a> {
         });
         let released = matches!(
             self.next_word(),
-            "release" | "releases" | "series" | "branch" | "branches"
+            "release" | "releases" | "series" | "branch"
         );
         let decimal = self.digits().contains('.');
         if or_later || released || decimal && after.starts_with('+') {
@@ -456,7 +456,10 @@ impl<'a> Number<'a> {
                 .to_lowercase();
             VERSIONING.contains(&word.as_str())
         };
-        led && self.words_before().any(versioning)
+        // `the upgrade to 16 and`, but not `the 27 ciphers`.
+        let next = self.next_word();
+        let alone = decimal || JOINS.contains(&next) || !next.starts_with(char::is_lowercase);
+        led && alone && self.words_before().any(versioning)
     }
 
     /// `` `rand` 0.10``, where the code is a library's name.
@@ -480,7 +483,9 @@ impl<'a> Number<'a> {
             |word: &str| word.contains(OBJECT) || word == "requirement" || word == "dependency";
         matches!(self.previous_word(), "to" | "from")
             && self.words_before().any(updates)
-            && self.words_before().any(code)
+            && (self.words_before().any(code)
+                // `update hashbrown to 0.14`
+                || self.digits().contains('.') && self.words_before().nth(2).is_some_and(updates))
     }
 
     /// `17` and `18` in `Postgres 16, 17 and 18`.
