@@ -16,8 +16,11 @@ use remeasure::render;
 use remeasure::source::{Extract, Source};
 use std::path::Path;
 
+/// Panics where something does not hold of what is read from the bytes.
+pub type Body = fn(&[u8]);
+
 /// Every reader of text, by name.
-pub const TARGETS: [(&str, fn(&[u8])); 4] = [
+pub const TARGETS: [(&str, Body); 4] = [
     ("article", article),
     ("sql", sql),
     ("quote", quote),

@@ -441,6 +441,21 @@ fn rules_are_named_once_and_as_the_front_matter_writes_names() {
             .iter()
             .all(|name| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
     );
+    // The author's reference has a row for each.
+    let reference = include_str!("../../docs/article-format.md");
+    for rule in RULES {
+        let level = match rule.level {
+            LintLevel::Ignore => "ignore",
+            LintLevel::Warn => "warn",
+            LintLevel::Error => "error",
+        };
+        let row = format!("| `{}` | ", rule.name);
+        let told = reference.lines().find(|line| line.starts_with(&row));
+        assert!(
+            told.is_some_and(|line| line.ends_with(&format!(" | {level} |"))),
+            "{row}"
+        );
+    }
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), RULES.len());

@@ -5,7 +5,9 @@
 //! seed and the text.
 
 use crate::generated::{self, Size};
+use remeasure::record::store::parse_record;
 use remeasure::record::{Record, to_json};
+use remeasure::{judge, lint};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -202,6 +204,41 @@ fn four_times_the_text_is_not_eight_times_the_work() {
         }
     }
     assert!(slow.is_empty(), "{}", slow.join("\n"));
+}
+
+#[test]
+fn four_times_the_article_is_not_eight_times_the_work() {
+    let size = Size {
+        quotes: 60,
+        bytes: 40_000,
+        rows: 200,
+    };
+    let folder = Path::new("generated");
+    let work = |size: Size| {
+        let text = generated::text(size);
+        let article = generated::article(text.clone(), folder);
+        let record = generated::record(&article, size);
+        let json = to_json(&record);
+        let context = judge::Context {
+            profile: "full",
+            accepted: None,
+            measured_here: false,
+        };
+        let stages: [&dyn Fn(); 4] = [
+            &|| drop(generated::article(text.clone(), folder)),
+            &|| drop(parse_record("record.json", &json)),
+            &|| drop(judge::judge(&article, &record, &context)),
+            &|| drop(lint::lint(&article)),
+        ];
+        stages.map(|stage| (0..3).map(|_| work_of(stage)).min().unwrap())
+    };
+    let (small, large) = (work(size), work(size.times(4)));
+    for (stage, (small, large)) in small.into_iter().zip(large).enumerate() {
+        assert!(
+            large < 8 * small,
+            "stage {stage}: {small:?}, then {large:?}"
+        );
+    }
 }
 
 /// Time of the processor on this thread: what others do on the machine is not in it.
