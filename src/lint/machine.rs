@@ -131,17 +131,8 @@ const MACHINES: &[&str] = &[
     "epyc", "ryzen", "m1", "m2", "m3", "m4", "m5", "ram", "container",
 ];
 
-const OURS: &[&str] = &[
-    "here",
-    "our",
-    "ours",
-    "my",
-    "mine",
-    "we",
-    "us",
-    "i",
-    "this page",
-];
+/// Not `us`, which is written for µs, nor `I`, which is half of `I/O`.
+const OURS: &[&str] = &["here", "our", "ours", "my", "mine", "we"];
 
 #[rustfmt::skip]
 const MEASURING: &[&str] = &[

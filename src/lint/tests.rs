@@ -390,6 +390,7 @@ fn a_noisy_number_needs_its_machine_named() {
         ("An insert takes [43 ms](claim:n).\n\n{{ host.cpu }} was used.", 1),
         ("- one\n- takes [43 ms](claim:n)\n", 1),
         ("| a |\n|---|\n| [43 ms](claim:n) |\n", 1),
+        ("I/O takes [43 us](claim:n).", 1),
         ("## Timings\n\nAn insert takes [43 ms](claim:n).", 1),
         ("## On our server\n\nOne.\n\n## Elsewhere\n\nAn insert takes [43 ms](claim:n).", 1),
         ("Our times are of a laptop.\n\nIt costs [76 bytes](claim:x).", 0),
