@@ -348,7 +348,7 @@ pub struct Claims {
     pub claims: Vec<Claim>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Claim {
     pub name: Spanned<String>,
     /// One query with one value.

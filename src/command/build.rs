@@ -20,6 +20,7 @@ use crate::engine::pins::Pins;
 use crate::engine::{self, Server, StartRequest};
 use crate::exit_code::{Failure, Outcome};
 use crate::judge::{self, Verdict};
+use crate::lint;
 use crate::measure::{self, Fixtures, Request};
 use crate::plan::{Decision, Force, PlannedExperiment};
 use crate::quantity::Table;
@@ -120,7 +121,8 @@ async fn build_one<'a>(
     article: &'a Article,
     options: &BuildOptions,
 ) -> Result<Built<'a>, Failure> {
-    let problems = render::check(article);
+    let mut problems = render::check(article);
+    problems.extend(lint::errors(article));
     if !problems.is_empty() {
         return Err(Failure::Article(problems));
     }

@@ -2,6 +2,7 @@
 //! the accepted record; `--recorded` asks that record alone and needs no Postgres.
 
 use super::build::{Built, experiments_exist, measured_record, runtime};
+use super::lint;
 use super::options::BuildOptions;
 use super::project::Project;
 use super::record::{Context, record_path};
@@ -37,6 +38,7 @@ pub fn check(
         experiments_exist("--force", forced, &articles)?;
     }
     let (checked, all_done) = for_each(&articles, |article| {
+        lint::refuse(article)?;
         if options.recorded {
             recorded(article, &pins, options)
         } else {

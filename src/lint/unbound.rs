@@ -1,19 +1,23 @@
 //! Rule `unbound`: figures in prose that nothing checks.
 
 use super::figures::{Context, figures};
-use super::prose::{self, masked, runs};
+use super::prose::{self, masked, runs, settings};
 use super::yaml_texts;
 use crate::article::{Article, Scalar};
 use crate::diagnostic::Diagnostic;
 use crate::quantity::{Shape, numeral};
 use crate::source::Span;
+use std::collections::BTreeSet;
 
 pub(super) fn check(article: &Article) -> Vec<Diagnostic> {
-    let mut found = in_texts(article);
+    let settings = settings(article);
+    let mut found = in_texts(article, &settings);
     for run in runs(article) {
         let context = Context {
-            is_heading: run.is_heading,
+            is_heading: run.heading.is_some(),
+            is_label: run.is_label,
             version: &article.front_matter.postgres.version.value,
+            settings: &settings,
             bound: &run.bound,
         };
         let text = &run.text.text;
@@ -26,10 +30,12 @@ pub(super) fn check(article: &Article) -> Vec<Diagnostic> {
 }
 
 /// Titles, captions and alt texts; YAML does not say where in the value a figure stands.
-fn in_texts(article: &Article) -> Vec<Diagnostic> {
+fn in_texts(article: &Article, settings: &BTreeSet<String>) -> Vec<Diagnostic> {
     let context = Context {
         is_heading: true,
+        is_label: false,
         version: &article.front_matter.postgres.version.value,
+        settings,
         bound: &[],
     };
     yaml_texts(article)

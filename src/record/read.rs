@@ -45,7 +45,8 @@ pub fn parse_record(name: &str, text: &str) -> Result<Record, Diagnostic> {
             .take(error.line().saturating_sub(1))
             .map(str::len)
             .sum::<usize>();
-        let offset = (line_start + error.column().saturating_sub(1)).min(text.len());
+        // Columns are counted in bytes, and may lie inside a character.
+        let offset = text.floor_char_boundary(line_start + error.column().saturating_sub(1));
         Diagnostic::error(format!("this record cannot be read: {error}"))
             .at(&source, offset..offset)
             .hint(HINT)

@@ -6,6 +6,10 @@ mod caching;
 mod cases;
 mod comparing;
 mod engines;
+mod fuzz;
+#[path = "../../benches/generated.rs"]
+#[allow(dead_code, reason = "benchmarks use more of it")]
+mod generated;
 mod interrupted;
 mod measuring;
 mod project;

@@ -319,6 +319,11 @@ fn a_record_comes_back_from_its_json_with_the_oddest_values() {
         cut.message
     );
     assert!(cut.place.is_some());
+    // The place is between characters, whatever byte the mistake is told at.
+    let broken =
+        parse_record("record.json", "{\"format\": 1, \"a\": \"\u{a0}\n\u{a0}\n").unwrap_err();
+    let place = broken.place.unwrap();
+    assert!(place.source.text.get(place.span.range()).is_some());
 }
 
 #[test]
