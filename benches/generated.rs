@@ -159,7 +159,7 @@ pub fn record(article: &Article, size: Size) -> Record {
         record.experiments.insert(
             experiment.id.value.clone(),
             ExperimentRecord {
-                fingerprint: fingerprint::sha256(&inputs),
+                fingerprint: inputs.sha256(),
                 inputs,
                 host: String::new(),
                 measured_at: "2026-11-30T00:00:00Z".to_owned(),
@@ -174,6 +174,7 @@ pub fn record(article: &Article, size: Size) -> Record {
     }
     for (number, claim) in article.claims().enumerate() {
         let claimed = ClaimRecord {
+            comparison: None,
             type_name: "numeric".to_owned(),
             value: Value::from_postgres(Some(&number.to_string()), "numeric"),
             unit: claim.unit.clone(),
