@@ -9,7 +9,7 @@ pub mod quoted;
 pub mod unit;
 
 pub use format::{Format, UnknownFormat, format};
-pub use quoted::{NumeralError, QuotedNumeral, Shape, numeral};
+pub use quoted::{NumeralError, Part, QuotedNumeral, Shape, numeral};
 pub use unit::{Conversion, Unit};
 
 use bigdecimal::BigDecimal;
