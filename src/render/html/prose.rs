@@ -3,6 +3,7 @@
 //! nothing of an article's raw HTML but a few harmless tags gets through.
 
 mod footnotes;
+mod texts;
 
 use super::links::{self, Destination};
 use super::{Document, blocks, escape};
@@ -22,6 +23,8 @@ type Events<'e> = [(Event<'e>, Range<usize>)];
 /// The body of a page and what the rest of the page has to know of it.
 pub struct Prose {
     pub html: String,
+    /// The description, as HTML.
+    pub lede: Option<String>,
     /// `<li>` elements.
     pub footnotes: String,
     pub headings: Vec<Heading>,
@@ -60,11 +63,15 @@ pub fn render(document: &Document) -> Result<Prose, Diagnostic> {
         inside_link: false,
         table: TableState::default(),
     };
+    let filled = document.filled;
+    let lede = (filled.description.as_ref())
+        .map(|description| writer.linked(description, &filled.description_links));
     writer.write(&events)?;
     let footnotes = writer.write_footnotes(&events)?;
     writer.check_all_placed()?;
     Ok(Prose {
         html: writer.html,
+        lede,
         footnotes,
         headings: writer.headings,
         uses: writer.uses,
@@ -445,7 +452,8 @@ impl Writer<'_> {
         inner: &Events,
     ) -> Result<(), Diagnostic> {
         if let Some(block) = live_block(self.document, range) {
-            let html = blocks::render(self.document, block)?;
+            let caption = self.caption(&block.id.value);
+            let html = blocks::render(self.document, block, caption)?;
             self.push(&html);
             return Ok(());
         }
@@ -490,28 +498,12 @@ impl Writer<'_> {
                 let Some(label) = document.numbering.label(kind, id) else {
                     return self.write(inner);
                 };
-                let href = format!("#{}-{}", crate::render::numbering::scheme(kind), id);
-                self.push(&format!("<a href=\"{}\">", escape(&href)));
+                self.push(&texts::reference(kind, id));
                 if inner.is_empty() {
                     self.push(&escape(&label));
                 }
             }
-            Destination::Citation => {
-                let source = document.page.article.front_matter.published_source.as_ref();
-                let title = source.and_then(|source| source.title.as_deref());
-                let title = format!(
-                    "as {} has it, not measured here",
-                    title.unwrap_or("the source")
-                );
-                match source.and_then(|source| source.url.as_deref()) {
-                    Some(url) if links::is_safe(url) => self.push(&format!(
-                        "<a class=\"cited\" href=\"{}\" title=\"{}\">",
-                        escape(url),
-                        escape(&title)
-                    )),
-                    _ => self.push(&format!("<a class=\"cited\" title=\"{}\">", escape(&title))),
-                }
-            }
+            Destination::Citation => self.push(&texts::citation(document)),
             Destination::Safe(url) => {
                 let title = if title.is_empty() {
                     String::new()
@@ -536,7 +528,7 @@ impl Writer<'_> {
         inner: &Events,
     ) -> Result<(), Diagnostic> {
         let document = self.document;
-        let state = document.quote_state(claim, range);
+        let state = document.quote_state(claim, Span::from(range.clone()));
         let title = document.claim_title(claim, state);
         let text = self.plain(inner);
         let anchor = self.add_use(claim, "quote", &text);
