@@ -4,11 +4,14 @@
 //! 1. [`quote`]: what each quote in the prose says against what was measured
 //! 2. [`claim`]: what claims ask by themselves: truth, limits, the same as the accepted record
 //! 3. [`bounds`]: the arithmetic of both
+//!
+//! [`rewrite`] then writes what was measured into the quotes that do not hold, where that is asked.
 
 mod bounds;
 mod claim;
 mod explain;
 mod quote;
+pub mod rewrite;
 
 pub use explain::explain;
 
