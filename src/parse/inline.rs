@@ -100,7 +100,11 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn begin(&mut self, range: Range<usize>, kind: LinkType, destination: &str, image: bool) {
+    fn begin(&mut self, mut range: Range<usize>, kind: LinkType, destination: &str, image: bool) {
+        // The parser leaves the `[]` of `[76 bytes][]` out.
+        if kind == LinkType::Collapsed && self.text[range.end..].starts_with("[]") {
+            range.end += 2;
+        }
         self.links.push(range.clone());
         let opening = if image { 2 } else { 1 };
         self.open.push(OpenLink {

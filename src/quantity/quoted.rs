@@ -176,16 +176,20 @@ impl Reader<'_> {
             self.char_before(at)
                 .is_none_or(|c| c.is_whitespace() || "([{~≈<>≤≥=:\"'“‘*_".contains(c))
         };
-        let mut start = digit;
-        if self.text[..start].ends_with('.') && outside(start - 1) {
-            start -= 1;
-        }
-        match self.char_before(start) {
+        let signed = |start: usize| match self.char_before(start) {
             Some(sign @ ('+' | '-' | '−')) if outside(start - sign.len_utf8()) => {
                 start - sign.len_utf8()
             }
             _ => start,
+        };
+        if self.text[..digit].ends_with('.') {
+            let point = digit - 1;
+            let start = signed(point);
+            if start < point || outside(point) {
+                return start;
+            }
         }
+        signed(digit)
     }
 
     fn word_end(&self, at: usize) -> usize {
@@ -338,8 +342,7 @@ impl Reader<'_> {
 
     /// Whether `xx` stands for digits; a single x behind ungrouped digits is "times".
     fn is_mask(&self, at: usize) -> bool {
-        let letters = self.letters_at(at);
-        letters.len() > 1 && letters.bytes().all(|letter| letter == b'x')
+        self.rest(at).starts_with("xx")
     }
 
     fn masked(&self, from: usize, digits: &mut Digits) -> usize {

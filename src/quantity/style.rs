@@ -184,6 +184,8 @@ impl Style {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::article::BytesMeaning;
+    use crate::quantity::{Shape, numeral};
 
     #[test]
     fn a_number_is_written_as_the_one_before_it() {
@@ -205,6 +207,44 @@ mod tests {
             let value: BigDecimal = value.parse().unwrap();
             let found = style.write(&value, style.decimals, RoundingMode::HalfUp, &habits);
             assert_eq!(found, expected, "{before}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_read_and_written_again_is_the_same() {
+        // A small linear congruential generator: the same numbers on every run.
+        let mut state: u64 = 7;
+        let mut next = |below: u64| {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for _ in 0..5_000 {
+            let sign = ["", "", "-", "−", "+"][next(5) as usize];
+            let separator = ["", ",", "\u{2009}", "\u{202f}", "_"][next(5) as usize];
+            let places = 10_u64.pow(next(10) as u32);
+            let plain = (1 + next(9 * places)).to_string();
+            let mut whole = String::new();
+            for (index, digit) in plain.chars().enumerate() {
+                let begins = index > 0 && (plain.len() - index).is_multiple_of(3);
+                whole.push_str(if begins { separator } else { "" });
+                whole.push(digit);
+            }
+            let decimals: String = (0..next(4)).map(|_| next(10).to_string()).collect();
+            let point = if decimals.is_empty() { "" } else { "." };
+            let exponent = ["", "", "e3", "e-2"][next(4) as usize];
+            let text = format!("{sign}{whole}{point}{decimals}{exponent}");
+            let read = numeral(&text, None, BytesMeaning::Binary).unwrap();
+            let Shape::Point { value, .. } = &read.shape else {
+                panic!("{text}");
+            };
+            assert_eq!(read.parts[0].range, 0..text.len(), "{text}");
+            let style = Style::of(&text);
+            let mut habits = Habits::default();
+            habits.learn(&text);
+            let written = style.write(value, style.decimals, RoundingMode::HalfUp, &habits);
+            assert_eq!(written, text);
         }
     }
 

@@ -428,6 +428,22 @@ mod tests {
     }
 
     #[test]
+    fn links_by_name_become_text_and_leave_no_definition_behind() {
+        let prose = "Costs [76 *bytes*][wal], [76 B][], [see][chart], [345][src] and [x](https://example.org).\n\n\
+                     ![with [76 B](claim:index_wal)](https://example.org/x.png)\n\n\
+                     [wal]: claim:index_wal\n[76 B]: <claim:index_wal> \"title\"\n[other]: https://example.org\n\
+                     [chart]: chart:insert_wal\n[src]: cite:source\n\nThe end.";
+        let text = TEXT.replace("The same heading again.", prose);
+        let markdown = Sample::from_text(&text).file("article.md");
+        for part in [
+            "Costs 76 *bytes*, 76 B, see, [345](https://example.org/index-cost) and [x](https://example.org).\n\n\
+             ![with 76 B](https://example.org/x.png)\n\n[other]: https://example.org\n\nThe end.",
+        ] {
+            assert!(markdown.contains(part), "{markdown}");
+        }
+    }
+
+    #[test]
     fn blocks_without_an_empty_line_between_them_do_not_run_together() {
         let text = TEXT.replace("\n```\n\n```sql", "\n```\n```sql");
         assert_ne!(text, TEXT);

@@ -7,5 +7,6 @@ mod engines;
 mod interrupted;
 mod measuring;
 mod project;
+mod quotes;
 mod readme;
 mod telling;

@@ -68,3 +68,76 @@ pub(super) fn citation(document: &Document) -> String {
         _ => format!("<a class=\"cited\" title=\"{}\">", escape(&title)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::render::sample::{Sample, TEXT};
+
+    fn sample() -> Sample {
+        let mut text = TEXT.to_owned();
+        for (old, new) in [
+            (
+                "each extra <index> cost",
+                "each extra <index> cost, [76 bytes](claim:index_wal)",
+            ),
+            (
+                "Each extra index costs",
+                "\"[80 bytes](claim:index_wal) a row, [345](cite:source) then:",
+            ),
+            ("& some time.", "& some time, [](table:insert_cost).\""),
+            (
+                "caption: Bulk load of",
+                "caption: At [76 <B>](claim:index_wal) & [{{ rows }} rows](cite:source), see [](chart:insert_wal), of",
+            ),
+            (
+                "alt: Bars that grow",
+                "alt: Bars, [76 bytes](claim:index_wal) each of [](table:insert_cost), that grow",
+            ),
+            (
+                "title: WAL per inserted row",
+                "title: \"WAL of [76 bytes](claim:index_wal)\"",
+            ),
+        ] {
+            assert_eq!(text.matches(old).count(), 1, "{old}");
+            text = text.replace(old, new);
+        }
+        Sample::from_text(&text)
+    }
+
+    #[test]
+    fn captions_and_the_description_lead_to_the_evidence_and_titles_stand_alone() {
+        let html = sample().file("index.html");
+        for part in [
+            "<title>What does each extra &lt;index&gt; cost, 76 bytes on 16.15?</title>",
+            "<h1>What does each extra &lt;index&gt; cost, 76 bytes on 16.15?</h1>",
+            "<meta name=\"description\" content=\"80 bytes a row, 345 then: 76.2 bytes of WAL a row &amp; some time, Table 1.\">",
+            "<p class=\"lede\"><a class=\"value fails\" id=\"quote-index_wal-1\" href=\"#claim-index_wal\"",
+            "> (does not hold)</span></a> a row, <a class=\"cited\" href=\"https://example.org/index-cost\"",
+            "&amp; some time, <a href=\"#table-insert_cost\">Table 1</a>.</p>",
+            ">76 &lt;B&gt;</a> &amp; <a class=\"cited\" href=\"https://example.org/index-cost\"",
+            ">1,000,000 rows</a>, see <a href=\"#chart-insert_wal\">Figure 1</a>, of 1,000,000 rows</caption>",
+        ] {
+            assert!(html.contains(part), "{part}\n{html}");
+        }
+        assert!(!html.contains("](claim:index_wal)</"), "{html}");
+    }
+
+    #[test]
+    fn plain_texts_have_the_words_of_their_links() {
+        let sample = sample();
+        let filled = crate::render::fill(&sample.article, &sample.record).unwrap();
+        assert_eq!(filled.chart_titles["insert_wal"], "WAL of 76 bytes");
+        assert_eq!(
+            filled.chart_alts["insert_wal"],
+            "Bars, 76 bytes each of Table 1, that grow by 76.2 bytes with each index"
+        );
+        let markdown = sample.file("article.md");
+        for part in [
+            "# What does each extra \\<index\\> cost, 76 bytes on 16.15?\n\n80 bytes a row, 345 then: 76.2",
+            "*Table 1. At 76 \\<B\\> & 1,000,000 rows, see Figure 1, of 1,000,000 rows*",
+            "![Bars, 76 bytes each of Table 1, that grow by 76.2 bytes with each index](charts/insert_wal.svg)",
+        ] {
+            assert!(markdown.contains(part), "{part}\n{markdown}");
+        }
+    }
+}
