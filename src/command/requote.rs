@@ -12,6 +12,7 @@ use crate::engine::pins::Pins;
 use crate::exit_code::{Failure, Outcome};
 use crate::judge::rewrite::{self, Rewriting};
 use crate::judge::{self, Context, Subject};
+use crate::plan::FULL;
 use crate::record::Record;
 use crate::record::store::write_atomically;
 use crate::source::Source;
@@ -69,8 +70,12 @@ fn tell(article: &Article, record: &Record) {
         .filter_map(|verdict| judge::explain(article, verdict))
         .map(|mut diagnostic| {
             diagnostic.severity = Severity::Warning;
+            let profile = match record.profile.as_str() {
+                FULL => String::new(),
+                profile => format!(" --profile {profile}"),
+            };
             diagnostic.hint(format!(
-                "`remeasure accept {} --quotes` writes what was measured",
+                "`remeasure accept {} --quotes{profile}` writes what was measured",
                 article.slug
             ))
         })

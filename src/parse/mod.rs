@@ -27,6 +27,7 @@ mod tests;
 mod text;
 mod yaml;
 
+pub use fences::outside_comments;
 pub use front_matter::FULL_PROFILE;
 pub use inline::SCHEMES;
 pub use markdown::{MASK, markdown_options, mask};

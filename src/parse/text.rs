@@ -72,9 +72,10 @@ impl Problems<'_> {
         let text = text.to_owned();
         let kind = match link.scheme {
             "claim:" => {
+                let next = fill_ins.partition_point(|one| one.span.start < link.text.start);
                 let filled = fill_ins
-                    .iter()
-                    .any(|fill_in| link.text.contains(&fill_in.span.start));
+                    .get(next)
+                    .is_some_and(|one| one.span.start < link.text.end);
                 let quote = Quote {
                     claim: target,
                     text,

@@ -121,11 +121,18 @@ fn shield_comparisons(text: &str) -> Option<String> {
     Some(shielded)
 }
 
+const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
+
+/// Those that a rest of a scalar begins with.
+struct Blanks {
+    length: usize,
+    /// There is a line break among them.
+    folds: bool,
+}
+
 /// How one character of a scalar is written at the beginning of `rest`: what is skipped before it,
 /// its length there, and whether it stands there as it is.
-fn stands(c: char, rest: &str, style: ScalarStyle) -> (usize, usize, bool) {
-    let blank = rest.len() - rest.trim_start_matches([' ', '\t', '\r', '\n']).len();
-    let folds = rest[..blank].contains('\n');
+fn stands(c: char, rest: &str, blanks: &Blanks, style: ScalarStyle) -> (usize, usize, bool) {
     if style == ScalarStyle::DoubleQuoted && rest.starts_with('\\') {
         let mut behind = rest[1..].chars();
         let digits = match behind.next() {
@@ -134,8 +141,12 @@ fn stands(c: char, rest: &str, style: ScalarStyle) -> (usize, usize, bool) {
             Some('U') => 8,
             Some('\n' | '\r') => {
                 // The line goes on; its indentation is none of the text.
-                let skipped = rest.len() - rest[1..].trim_start().len();
-                let (more, length, same) = stands(c, &rest[skipped..], style);
+                let skipped = rest.len() - rest[1..].trim_start_matches(BLANKS).len();
+                let none = Blanks {
+                    length: 0,
+                    folds: false,
+                };
+                let (more, length, same) = stands(c, &rest[skipped..], &none, style);
                 return (skipped + more, length, same);
             }
             Some(_) => 0,
@@ -146,12 +157,13 @@ fn stands(c: char, rest: &str, style: ScalarStyle) -> (usize, usize, bool) {
     }
     if matches!(c, ' ' | '\t' | '\n') {
         // The first of the blanks that a line break was read as takes all of it.
-        return match folds {
-            true => (blank, 0, false),
+        return match blanks.folds {
+            true => (blanks.length, 0, false),
             false if rest.starts_with(c) => (0, c.len_utf8(), true),
             false => (0, 0, false),
         };
     }
+    let blank = blanks.length;
     let shown = &rest[blank..];
     if style == ScalarStyle::SingleQuoted && c == '\'' && shown.starts_with("''") {
         return (blank, 2, false);
@@ -288,9 +300,20 @@ impl<'y> Builder<'_, 'y> {
             _ => 0,
         };
         let mut places = Places::default();
+        // The blanks that begin at `at` or before: where they end, and their last line break.
+        let (mut blanks_end, mut line_break) = (0, None);
         for (offset, c) in text.char_indices() {
             let rest = &raw[at.min(raw.len())..];
-            let (skipped, length, same) = stands(c, rest, style);
+            if at >= blanks_end {
+                let blanks = rest.len() - rest.trim_start_matches(BLANKS).len();
+                line_break = rest[..blanks].rfind('\n').map(|end| at + end);
+                blanks_end = at + blanks;
+            }
+            let blanks = Blanks {
+                length: blanks_end.saturating_sub(at),
+                folds: line_break.is_some_and(|end| end >= at),
+            };
+            let (skipped, length, same) = stands(c, rest, &blanks, style);
             let source = same.then(|| self.yaml.to_source(range.start + at + skipped));
             places.push(offset, source);
             at += skipped + length;

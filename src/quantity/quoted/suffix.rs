@@ -134,63 +134,64 @@ impl Reader<'_> {
         suffix
     }
 
-    /// The unit that begins at `at`, or behind one more word: `76 WAL bytes`, `300,000 dead rows`.
+    /// The unit that begins at `at`, or behind a word or two: `76 WAL bytes`, `300,000 dead rows`,
+    /// `2,409 index pages`. What is a unit of something else than the claim's is one too, so that
+    /// the two are told apart; any other word is prose.
     fn unit_at(&self, at: usize) -> Option<(Unit, usize)> {
-        self.unit_here(at).or_else(|| {
-            let word = word_at(self.rest(at));
-            let next = at + word.len();
-            let described = word.len() > 1
-                && multiplier(word).is_none()
-                && !BETWEEN.contains(&word.to_lowercase().as_str())
-                && self.rest(next).starts_with(is_space);
-            let next = self.past_gap(next);
-            // A letter by itself is a name there: `76 plan B`.
-            (described && word_at(self.rest(next)).chars().count() > 1)
-                .then(|| self.unit_here(next))
-                .flatten()
-        })
-    }
-
-    /// The unit that begins at `at`, if a unit does. What is a unit of something else than the
-    /// claim's is one too, so that the two are told apart; any other word is prose.
-    fn unit_here(&self, at: usize) -> Option<(Unit, usize)> {
-        let rest = self.rest(at);
-        let word = word_at(rest);
-        let whole = |term: Term| (term, word.len());
-        let mut denominators = Vec::new();
-        let (numerator, mut end) = self
-            .counted_at(rest)
-            .or_else(|| Some(whole(known(word, self.bytes)?)).filter(|_| !word.is_empty()))
-            .or_else(|| {
-                let per_second = word
-                    .eq_ignore_ascii_case("tps")
-                    .then(|| self.known("s"))??;
-                denominators.push(per_second);
-                Some(whole(Term::count("transactions")))
-            })
-            .or_else(|| self.other_noun(word).map(whole))
-            .or_else(|| self.unsaid_at(at, word))
-            .map(|(term, length)| (term, at + length))?;
+        const WORDS_BETWEEN: usize = 2;
+        let (start, numerator, mut end) = self.head(at, WORDS_BETWEEN)?;
+        let word = &self.text[start..end];
         // `754,000 times` counts; only a claim that is a ratio reads it as one.
         let weak = matches!(word.to_lowercase().as_str(), "times" | "fold" | "ratio");
         if weak && !self.unit.is_none_or(Unit::is_ratio) {
             return None;
         }
+        let mut denominators = Vec::new();
+        if numerator == Term::count("transactions") && word.eq_ignore_ascii_case("tps") {
+            denominators.extend(known("s", self.bytes));
+        }
         while let Some((term, length)) = self.denominator_at(end) {
             denominators.push(term);
             end += length;
         }
-        let text = self.text[at..end].to_owned();
+        let text = self.text[start..end].to_owned();
         Some((Unit::of_terms(text, numerator, denominators), end))
     }
 
-    fn known(&self, word: &str) -> Option<Term> {
-        known(word, self.bytes)
+    /// The word that says what the number is of: where it begins, what it is, where it ends.
+    fn head(&self, at: usize, words: usize) -> Option<(usize, Term, usize)> {
+        let rest = self.rest(at);
+        let word = word_at(rest);
+        let own = self
+            .counted_at(rest)
+            .or_else(|| Some((known(word, self.bytes)?, word.len())).filter(|_| !word.is_empty()));
+        if let Some((term, length)) = own {
+            return Some((at, term, at + length));
+        }
+        let describes = words > 0
+            && word.chars().count() > 1
+            && multiplier(word).is_none()
+            && !BETWEEN.contains(&word.to_lowercase().as_str());
+        let gap = self.rest(at + word.len());
+        let next = self.text.len() - gap.trim_start_matches(is_space).len();
+        // A letter by itself is a name there: `76 plan B`.
+        if describes && gap.starts_with(is_space) && word_at(self.rest(next)).chars().count() > 1 {
+            let behind = self.head(next, words - 1);
+            if behind.is_some() {
+                return behind;
+            }
+        }
+        let other = self.other_noun(word).map(|term| (term, word.len()));
+        let (term, length) = other.or_else(|| self.unsaid_at(at, word))?;
+        Some((at, term, at + length))
     }
 
     /// A word that counts things, or nearly is a unit, without being one of the claim's. A claim
     /// without a unit may be of anything.
     fn other_noun(&self, word: &str) -> Option<Term> {
+        if word.eq_ignore_ascii_case("tps") {
+            return Some(Term::count("transactions"));
+        }
         let unit = self.unit?;
         let noun = Term::count(word);
         if let (Dimension::Count(claimed), Dimension::Count(noun)) =

@@ -9,6 +9,7 @@ use super::links::{self, Destination};
 use super::{Document, blocks, escape};
 use crate::article::{Block, FillIn};
 use crate::diagnostic::Diagnostic;
+use crate::parse::outside_comments;
 use crate::render::highlight;
 use crate::render::masked::{self, Masked, Piece};
 use crate::render::state::State;
@@ -195,6 +196,7 @@ impl Writer<'_> {
             Tag::Image {
                 dest_url, title, ..
             } => self.image(dest_url, title, range, inner)?,
+            Tag::HtmlBlock => self.html_block(inner),
             Tag::FootnoteDefinition(_) | Tag::MetadataBlock(_) => {}
             _ => return Ok(false),
         }
@@ -204,7 +206,6 @@ impl Writer<'_> {
     fn start(&mut self, tag: &Tag) {
         match tag {
             Tag::Paragraph => self.push("<p>"),
-            Tag::HtmlBlock => {}
             Tag::BlockQuote(None) => self.push("<blockquote>\n"),
             Tag::BlockQuote(Some(kind)) => {
                 let (class, title) = alert(*kind);
@@ -273,7 +274,6 @@ impl Writer<'_> {
             TagEnd::Emphasis => "</em>",
             TagEnd::Strong => "</strong>",
             TagEnd::Strikethrough => "</del>",
-            TagEnd::HtmlBlock => "\n",
             _ => "",
         };
         self.push(html);
@@ -356,6 +356,22 @@ impl Writer<'_> {
         } else if !html.starts_with("<!--") {
             self.push(&escape(html));
         }
+    }
+
+    /// Its lines come one by one, and a comment may go over several.
+    fn html_block(&mut self, inner: &Events) {
+        let html: String = (inner.iter())
+            .filter_map(|(event, _)| match event {
+                Event::Html(line) | Event::Text(line) => Some(line.as_ref()),
+                _ => None,
+            })
+            .collect();
+        for shown in outside_comments(&html) {
+            for line in html[shown].lines() {
+                self.raw_html(line.trim_end());
+            }
+        }
+        self.push("\n");
     }
 
     fn task_marker(&mut self, done: bool) {

@@ -374,3 +374,15 @@ fn every_block_of_the_sample_is_on_the_page() {
         }
     }
 }
+
+#[test]
+fn comments_are_not_shown_however_many_lines_they_have() {
+    let prose = "<!-- no1 -->\n\n<!--\nno2\n\nno3\n-->\n\n<div>\nyes1 <!-- no4\nno5 --> yes2\n</div>\n\nA <!-- no6 --> yes3.";
+    let html = page_of(&with_prose(prose));
+    for shown in ["yes1 ", " yes2", "yes3"] {
+        assert!(html.contains(shown), "{shown}");
+    }
+    for hidden in ["no1", "no2", "no3", "no4", "no5", "no6", "--&gt;"] {
+        assert!(!html.contains(hidden), "{hidden}");
+    }
+}

@@ -5,7 +5,9 @@
 use super::{alone, articles_in, number, own_articles, parsed, record, root};
 use remeasure::article::Article;
 use remeasure::judge::rewrite::{Change, apply, rewrite};
+use remeasure::judge::{self, Outcome, Subject};
 use remeasure::quantity::{Unit, numeral};
+use remeasure::record::store::read_record;
 use std::fs;
 
 fn variants(text: &str) -> [String; 4] {
@@ -68,6 +70,63 @@ fn every_article_written_back_is_the_same() {
         }
     }
     assert!(read >= 40 && numbers >= 200, "{read} {numbers}");
+}
+
+/// The first digit of each quote spoiled, and what was measured written back into it.
+#[test]
+fn spoiled_figures_are_written_back() {
+    for path in own_articles() {
+        let text = fs::read_to_string(&path).unwrap();
+        let record = read_record(&path.with_file_name("record.json"));
+        let record = record.unwrap().expect("an accepted record");
+        let context = alone(&record.profile);
+        let article = parsed(&text).unwrap();
+        let spoiled: Vec<Change> = over_itself(&article)
+            .into_iter()
+            .map(|mut change| {
+                change.edits.truncate(1);
+                for (_, number) in &mut change.edits {
+                    let at = number.find(|c: char| c.is_ascii_digit()).unwrap();
+                    let digit = if number[at..].starts_with('9') {
+                        "8"
+                    } else {
+                        "9"
+                    };
+                    number.replace_range(at..at + 1, digit);
+                }
+                change
+            })
+            .collect();
+        let spoiled = apply(&text, &spoiled);
+        let article = parsed(&spoiled).unwrap();
+        let found = rewrite(&article, &record, &context);
+        assert_eq!(found.left, [], "{}", path.display());
+        let after = apply(&spoiled, &found.changes);
+        let again = parsed(&after).unwrap();
+        assert_eq!(rewrite(&again, &record, &context).changes, []);
+        let verdicts = judge::judge(&again, &record, &context);
+        for verdict in verdicts {
+            let quote = matches!(verdict.subject, Subject::Quote(_));
+            assert!(!quote || verdict.outcome == Outcome::Holds, "{verdict:?}");
+        }
+        // Lines without a spoiled figure are as they were, byte for byte.
+        let changed: Vec<(&str, &str)> = text
+            .split_inclusive('\n')
+            .zip(after.split_inclusive('\n'))
+            .filter(|(before, after)| before != after)
+            .collect();
+        assert_eq!(text.lines().count(), after.lines().count());
+        assert!(changed.iter().all(|(before, _)| before.contains("(claim:")));
+        // Without a tolerance the digits quoted are those measured: they come back as they were.
+        let original = parsed(&text).unwrap();
+        for (before, after) in original.prose.quotes.iter().zip(&again.prose.quotes) {
+            let mut claims = original.claims();
+            let claim = claims.find(|claim| claim.name.value == before.claim.value);
+            if claim.unwrap().tolerance.is_none() {
+                assert_eq!(before.text, after.text);
+            }
+        }
+    }
 }
 
 /// The Markdown of each example of the specification.
