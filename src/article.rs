@@ -49,7 +49,7 @@ impl Article {
 
     pub fn tables(&self) -> impl Iterator<Item = &TableBlock> {
         self.blocks.iter().filter_map(|block| match &block.kind {
-            BlockKind::Table(table) => Some(table),
+            BlockKind::Table(table) => Some(table.as_ref()),
             _ => None,
         })
     }
@@ -214,7 +214,7 @@ pub enum BlockKind {
     Fixture(Fixture),
     Experiment(Box<Experiment>),
     Claims(Claims),
-    Table(TableBlock),
+    Table(Box<TableBlock>),
     Chart(Box<ChartBlock>),
 }
 

@@ -143,7 +143,7 @@ fn block(fence: &Fence, sections: &Sections, known: &Known, problems: &Problems)
             fence, sections, known, problems,
         ))),
         Role::Claims => BlockKind::Claims(results::claims(fence, sections, problems)),
-        Role::Table => BlockKind::Table(results::table(fence, sections, problems)?),
+        Role::Table => BlockKind::Table(Box::new(results::table(fence, sections, problems)?)),
         Role::Chart => {
             BlockKind::Chart(Box::new(results::chart(fence, sections, known, problems)?))
         }

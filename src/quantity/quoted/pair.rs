@@ -4,7 +4,7 @@
 use super::suffix::{Suffix, is_space};
 use super::{Digits, NumeralError, Part, QuotedNumeral, Reader, Shape, Written, malformed};
 use crate::quantity::unit::Conversion;
-use bigdecimal::{BigDecimal, Signed};
+use bigdecimal::{BigDecimal, One, Signed};
 
 impl Reader<'_> {
     /// A second numeral that makes a range of the two.
@@ -122,7 +122,7 @@ impl Reader<'_> {
         let start = self.text.len() - rest.len();
         let whole = suffix.multiplier.is_none()
             && first.masked_end.is_none()
-            && first.step == BigDecimal::from(1)
+            && first.step.is_one()
             && !first.value.is_negative();
         if !whole || !self.place_follows(start) {
             return Ok(None);

@@ -165,3 +165,30 @@ fn a_rewritten_quote_touches_nothing_else_whatever_the_markdown_around_it() {
         }
     }
 }
+
+#[test]
+fn a_number_in_pieces_is_rewritten_digit_by_digit_where_it_can_be() {
+    let front = "---\ntitle: T\npostgres: {version: \"16.15\"}\n---\n\n\
+                 ```sql claims c\n--| x: {unit: B}\nSELECT 1;\n```\n\n";
+    let left = "it is not written in one piece in the source";
+    for (written, expected) in [
+        ("8,0**23** B", Ok("8,0**45** B")),
+        ("1&nbsp;234 B", Ok("8&nbsp;045 B")),
+        ("`1,234` B", Ok("`8,045` B")),
+        ("_1,234_\n> B", Ok("_8,045_\n> B")),
+        ("![1,234](x.png) B", Ok("![8,045](x.png) B")),
+        ("\\~1,234 B", Ok("\\~8,045 B")),
+        ("**7**6 B", Err(left)),
+        ("&#55;6 B", Err(left)),
+        ("76&#x2009;000 B", Err(left)),
+    ] {
+        let text = format!("{front}> [{written}](claim:x)\n");
+        let article = parsed(&text).unwrap_or_else(|problems| panic!("{problems:?}"));
+        let found = rewrite(&article, &record(number(8045.into())), &alone("full"));
+        let after = apply(&text, &found.changes);
+        match expected {
+            Ok(expected) => assert_eq!(after, text.replace(written, expected)),
+            Err(reason) => assert_eq!(found.left[0].reason, reason, "{written}"),
+        }
+    }
+}
