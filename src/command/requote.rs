@@ -40,9 +40,11 @@ pub fn requote(
         }
         Quotes::Rewrite => {
             let rewriting = rewrite::rewrite(article, record, &context(record));
-            write(article, record, &rewriting, pins)?;
-            report(article, &rewriting)?;
-            tell_diagnostics(&left(article, &rewriting));
+            let rewritten = write(article, record, &rewriting, pins)?;
+            // Places are those of the file as it is now.
+            let now = rewritten.as_ref().unwrap_or(article);
+            report(article, now, &rewriting)?;
+            tell_diagnostics(&left(now, &rewriting));
             Ok(match rewriting.left.is_empty() {
                 true => Outcome::Holds,
                 false => Outcome::DoesNotHold,
@@ -85,23 +87,24 @@ fn tell(article: &Article, record: &Record) {
 
 // ---- rewriting --------------------------------------------------------------------------------
 
+/// The article as it is then, where anything was to be written.
 fn write(
     article: &Article,
     record: &Record,
     rewriting: &Rewriting,
     pins: &Pins,
-) -> Result<(), Failure> {
+) -> Result<Option<Article>, Failure> {
     if rewriting.changes.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let source = &article.source;
     let text = rewrite::apply(&source.text, &rewriting.changes);
-    if !is_as_meant(article, record, rewriting, &text, pins) {
-        return Err(Failure::internal(format!(
+    let rewritten = as_meant(article, record, rewriting, &text, pins).ok_or_else(|| {
+        Failure::internal(format!(
             "the rewritten quotes of `{}` do not read as they were meant; nothing was rewritten",
             source.name
-        )));
-    }
+        ))
+    })?;
     // A link stays one, and leads to the new text.
     let path = fs::canonicalize(&source.path)
         .map_err(|error| Failure::io("find", &source.path, &error))?;
@@ -117,23 +120,22 @@ fn write(
         .map_err(|error| failed(&error))?
         .permissions();
     write_atomically(&path, text.as_bytes()).map_err(|error| failed(&error))?;
-    fs::set_permissions(&path, permissions).map_err(|error| failed(&error))
+    fs::set_permissions(&path, permissions).map_err(|error| failed(&error))?;
+    Ok(Some(rewritten))
 }
 
-/// Whether the new text has the same quotes, with what was written, and just those left that do
-/// not hold.
-fn is_as_meant(
+/// The article of the new text, if that has the same quotes, with what was written, and just those
+/// left that do not hold.
+fn as_meant(
     article: &Article,
     record: &Record,
     rewriting: &Rewriting,
     text: &str,
     pins: &Pins,
-) -> bool {
+) -> Option<Article> {
     let source = &article.source;
     let source = Source::new(source.name.clone(), source.path.clone(), text.to_owned());
-    let Ok(after) = parsed(source, pins) else {
-        return false;
-    };
+    let after = parsed(source, pins).ok()?;
     let mut meant: Vec<(&str, &str)> = article
         .prose
         .quotes
@@ -149,24 +151,23 @@ fn is_as_meant(
         .iter()
         .map(|quote| (quote.claim.value.as_str(), quote.text.as_str()));
     let same = found.eq(meant);
-    same && rewrite::rewrite(&after, record, &context(record))
-        == Rewriting {
-            changes: Vec::new(),
-            left: rewriting.left.clone(),
-        }
+    let expected = Rewriting {
+        changes: Vec::new(),
+        left: rewriting.left.clone(),
+    };
+    (same && rewrite::rewrite(&after, record, &context(record)) == expected).then_some(after)
 }
 
 /// A line for each change, with its place.
-fn report(article: &Article, rewriting: &Rewriting) -> Result<(), Failure> {
-    let source = &article.source;
+fn report(before: &Article, now: &Article, rewriting: &Rewriting) -> Result<(), Failure> {
+    let source = &now.source;
     let mut lines = String::new();
     for change in &rewriting.changes {
-        let quote = &article.prose.quotes[change.quote];
+        let quote = &now.prose.quotes[change.quote];
         let (line, column) = source.line_column(quote.text_span.start);
-        lines.push_str(&format!(
-            "{}:{line}:{column}: {} → {}\n",
-            source.name, quote.text, change.after
-        ));
+        let old = &before.prose.quotes[change.quote].text;
+        let (name, new) = (&source.name, &change.after);
+        lines.push_str(&format!("{name}:{line}:{column}: {old} → {new}\n"));
     }
     let count = match rewriting.changes.len() {
         0 => "no quote was rewritten".to_owned(),

@@ -172,7 +172,13 @@ fn what_only_the_author_can_rewrite_is_told_and_the_rest_is_rewritten() {
         "{}",
         accepted.stdout
     );
+    // Where it stands in the file as it is now.
+    let line = article(&project);
+    let line = line.lines().nth(29).unwrap();
+    let column = line[..line.find("more than").unwrap()].chars().count() + 1;
+    let place = format!("articles/a/article.md:30:{column}");
     for part in [
+        place.as_str(),
         "the quote of `ours` does not hold and cannot be rewritten",
         "the claim is false; write the sentence anew",
         "its text is the name of a link's definition too; write `[6 rows](claim:total)`",
