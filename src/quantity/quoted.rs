@@ -437,7 +437,8 @@ mod tests {
         let pieces = [
             "1", "23", "000", "x", "xx", ",", ".", " ", "\u{a0}", "\u{2009}", "-", "−", "–", "+",
             "k", "M", "e", "E", "%", "×", "µ", "s", "B", "/", "per ", "to ", "and ", "between ",
-            "rows", "row", "_", "(", "million", "é", "行", "\u{fffc}", "th", ":", "¹", "٣",
+            "rows", "row", "_", "(", "million", "é", "行", "\u{fffc}", "th", ":", "¹", "٣", "min",
+            "h ", "dead ", "tps", "½", "UTF-",
         ];
         let units =
             ["", "B/row", "rows/s", "heap fetches", "%", "tps"].map(|unit| Unit::new(unit, Binary));

@@ -132,3 +132,82 @@ fn what_is_wrong_with_a_quote_in_yaml_is_told_at_its_place() {
         assert_eq!(found.source.slice(found.span), place, "{title}");
     }
 }
+
+#[test]
+fn whatever_yaml_makes_of_a_text_its_places_hold_the_same_bytes() {
+    let pieces = [
+        "76",
+        " ",
+        "  ",
+        "\n  ",
+        "\n\n  ",
+        "\n    ",
+        "\\n",
+        "\\x41",
+        "\\\\",
+        "\\\"",
+        "''",
+        "'",
+        "\\\n  ",
+        "µ",
+        "é",
+        "[7 B](claim:a)",
+        "[",
+        "](claim:a)",
+        "{{ a }}",
+        "\\{{",
+        "{{",
+        "#",
+        " # ",
+        ": ",
+        "-",
+        "\t",
+        "\r\n  ",
+        "x",
+    ];
+    let styles = [
+        ("\"", "\""),
+        ("'", "'"),
+        ("", ""),
+        (">-\n  ", ""),
+        ("|\n  ", ""),
+        (">+2\n   ", "\n"),
+    ];
+    // A small linear congruential generator: the same texts on every run.
+    let mut state: u64 = 11;
+    let mut next = |below: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    let (mut read, mut quotes) = (0, 0);
+    for _ in 0..800 {
+        let inside: String = (0..1 + next(9))
+            .map(|_| pieces[next(pieces.len())])
+            .collect();
+        let (open, close) = styles[next(styles.len())];
+        let front =
+            format!("---\ntitle: {open}{inside}{close}\npostgres: {{version: \"16.15\"}}\n---\n");
+        let Ok(article) = parse_text(&format!("{front}{BODY}")) else {
+            continue;
+        };
+        read += 1;
+        let title = &article.front_matter.title;
+        for (offset, c) in title.text.char_indices() {
+            if let Some(place) = title.places.verbatim(offset..offset + c.len_utf8()) {
+                let written = article.source.text.get(place.range());
+                assert_eq!(written, Some(c.to_string().as_str()), "{front}");
+            }
+        }
+        for quote in &article.prose.quotes {
+            quotes += usize::from(quote.span.start < front.len());
+            assert_eq!(article.source.slice(quote.claim.span), "a", "{front}");
+            if !quote.text.contains(['\\', '"']) && quote.text.starts_with('7') {
+                let digit = quote.places.verbatim(0..1).unwrap();
+                assert_eq!(article.source.slice(digit), "7", "{front}");
+            }
+        }
+    }
+    assert!(read > 150 && quotes > 60, "{read} {quotes}");
+}
