@@ -112,34 +112,37 @@ fn agrees(text: &str, claim: &Claim, article: &Article, measured: &Value) -> boo
     };
     let measured = measured * &claimed;
     let (low, high) = (&figure.low * &quoted, &figure.high * &quoted);
-    match claim.tolerance.as_ref().map(|tolerance| &tolerance.value) {
+    let (from, to) = (&figure.from * &quoted, &figure.to * &quoted);
+    let tolerance = claim.tolerance.as_ref().map(|tolerance| &tolerance.value);
+    let limits = |least: Option<&BigDecimal>, most: Option<&BigDecimal>| {
+        let keeps = |value: &BigDecimal| {
+            least.is_none_or(|least| *value >= least * &claimed)
+                && most.is_none_or(|most| *value <= most * &claimed)
+        };
+        let in_range = from == to || (from <= measured && measured <= to);
+        keeps(&measured) && keeps(&from) && keeps(&to) && in_range
+    };
+    match tolerance {
         None if figure.masked => low <= measured && measured < high,
         None => low <= measured && measured <= high,
         Some(Tolerance::Relative(share)) => {
-            let value = &figure.value * &quoted;
-            (&measured - &value).abs() <= value.abs() * share
+            let (below, above) = (from.abs() * share, to.abs() * share);
+            from - below <= measured && measured <= to + above
         }
         Some(Tolerance::Absolute(amount)) => {
-            (&measured - &figure.value * &quoted).abs() <= amount * claimed
+            let amount = amount * &claimed;
+            from - &amount <= measured && measured <= to + &amount
         }
-        Some(Tolerance::Range(from, to)) => {
-            let limits = from * &claimed..=to * &claimed;
-            limits.contains(&measured) && limits.contains(&(&figure.value * &quoted))
-        }
-        Some(Tolerance::AtLeast(least)) => {
-            let least = least * &claimed;
-            measured >= least && &figure.value * &quoted >= least
-        }
-        Some(Tolerance::AtMost(most)) => {
-            let most = most * &claimed;
-            measured <= most && &figure.value * &quoted <= most
-        }
+        Some(Tolerance::Range(least, most)) => limits(Some(least), Some(most)),
+        Some(Tolerance::AtLeast(least)) => limits(Some(least), None),
+        Some(Tolerance::AtMost(most)) => limits(None, Some(most)),
     }
 }
 
-/// One number with a unit, and between what its digits say it lies.
+/// What a text says: one number or the ends of a range, and between what their digits say they lie.
 struct Figure {
-    value: BigDecimal,
+    from: BigDecimal,
+    to: BigDecimal,
     low: BigDecimal,
     high: BigDecimal,
     masked: bool,
@@ -149,24 +152,89 @@ struct Figure {
 impl Figure {
     /// None: it is no number as people write them, such as `0,123`.
     fn read(text: &str) -> Option<Self> {
-        let start = text.find(|c: char| c.is_ascii_digit())?;
-        let before = text[..start].chars().next_back();
+        let start = text
+            .char_indices()
+            .find(|&(at, c)| {
+                let before = text[..at].chars().next_back();
+                c.is_ascii_digit() && !before.is_some_and(char::is_alphanumeric)
+            })?
+            .0;
+        let negative = text[..start].ends_with(['-', '−']);
+        let first = One::read(&text[start..])?;
+        let rest = first.rest.trim_start();
+        let joiner = ["to ", "–", "-"].into_iter().find_map(|joiner| {
+            let behind = rest.strip_prefix(joiner)?.trim_start();
+            behind
+                .starts_with(|c: char| c.is_ascii_digit())
+                .then_some(behind)
+        });
+        let Some(behind) = joiner else {
+            let signed = |value: &BigDecimal| match negative {
+                true => -value,
+                false => value.clone(),
+            };
+            let (low, high) = match negative {
+                true => (signed(&first.high), signed(&first.low)),
+                false => (first.low, first.high),
+            };
+            return Some(Self {
+                from: signed(&first.value),
+                to: signed(&first.value),
+                low,
+                high,
+                masked: first.masked,
+                unit: first.unit,
+            });
+        };
+        let second = One::read(behind)?;
         assert!(
-            before.is_none_or(|c| c == ' '),
+            !negative && first.unit.is_empty() && first.by == second.by,
             "a form that this test does not read: {text}"
         );
-        let is_place = |c: char| c.is_ascii_digit() || ",.x".contains(c);
-        let length = text[start..]
-            .find(|c| !is_place(c))
-            .unwrap_or(text.len() - start);
-        let number = text[start..start + length].trim_end_matches([',', '.']);
+        if first.value > second.value {
+            return None;
+        }
+        Some(Self {
+            low: first.value.clone(),
+            high: second.value.clone(),
+            from: first.value,
+            to: second.value,
+            masked: false,
+            unit: second.unit,
+        })
+    }
+}
+
+/// One number with what stands behind it.
+struct One<'t> {
+    value: BigDecimal,
+    low: BigDecimal,
+    high: BigDecimal,
+    masked: bool,
+    /// What `k` or `million` multiplies by.
+    by: BigDecimal,
+    unit: String,
+    rest: &'t str,
+}
+
+impl<'t> One<'t> {
+    fn read(text: &'t str) -> Option<Self> {
+        let is_separator = |c: char| c == ',' || c == '\u{2009}' || c == '\u{202f}';
+        let is_place = |c: char| c.is_ascii_digit() || c == '.' || c == 'x' || is_separator(c);
+        let length = text.find(|c| !is_place(c)).unwrap_or(text.len());
+        let number = text[..length].trim_end_matches(|c| c == '.' || is_separator(c));
         let masked = number.contains("xx");
         let number = if masked {
             number
         } else {
             number.trim_end_matches('x')
         };
-        let groups: Vec<&str> = number.split('.').next().unwrap().split(',').collect();
+        let groups: Vec<&str> = number
+            .split('.')
+            .next()
+            .unwrap()
+            .split(is_separator)
+            .collect();
         if groups.len() > 1
             && (groups[1..].iter().any(|group| group.len() != 3)
                 || !(1..=3).contains(&groups[0].len())
@@ -174,33 +242,80 @@ impl Figure {
         {
             return None;
         }
-        let digits = number.replace(',', "");
+        let digits = number.replace(is_separator, "");
         let decimals = digits
             .split_once('.')
             .map_or(0, |(_, behind)| behind.len() as i64);
         let value: BigDecimal = digits.replace('x', "0").parse().unwrap();
-        let step = BigDecimal::new(1.into(), decimals);
-        let unit = text[start + number.len()..].trim_start_matches([' ', '-']);
-        let unit: String = unit.chars().take_while(|c| !c.is_whitespace()).collect();
-        assert!(
-            !unit.contains(|c: char| c.is_ascii_digit()),
-            "a form that this test does not read: {text}"
-        );
-        let half = step.half();
+        let half = BigDecimal::new(1.into(), decimals).half();
         let (low, high) = if masked {
             let hidden = digits.matches('x').count() as i64;
-            let worth = BigDecimal::new(1.into(), decimals - hidden);
-            (value.clone(), &value + worth)
+            (
+                value.clone(),
+                &value + BigDecimal::new(1.into(), decimals - hidden),
+            )
         } else {
             (&value - &half, &value + &half)
         };
+        let (by, rest) = multiplier(&text[number.len()..]);
+        let unit = rest.trim_start_matches([' ', '-']);
+        let is_joiner = |unit: &str| unit.starts_with(['–', '−']) || unit.starts_with("to ");
+        let end = match is_joiner(unit) || unit.starts_with(|c: char| c.is_ascii_digit()) {
+            true => 0,
+            false => unit.find([' ', '–']).unwrap_or(unit.len()),
+        };
+        let unit_text = unit[..end].trim_end_matches([',', ';', ':', '.']);
         Some(Self {
-            value,
-            low,
-            high,
+            value: value * &by,
+            low: low * &by,
+            high: high * &by,
             masked,
-            unit,
+            by,
+            unit: unit_text.to_owned(),
+            rest: if end == 0 { rest } else { &unit[end..] },
         })
+    }
+}
+
+fn multiplier(rest: &str) -> (BigDecimal, &str) {
+    for (word, exponent) in [
+        ("thousand", 3),
+        ("million", 6),
+        ("billion", 9),
+        ("k", 3),
+        ("M", 6),
+        ("bn", 9),
+    ] {
+        let behind = rest.trim_start().strip_prefix(word);
+        if let Some(behind) = behind.filter(|behind| !behind.starts_with(char::is_alphabetic)) {
+            return (BigDecimal::new(1.into(), -exponent), behind);
+        }
+    }
+    (1.into(), rest)
+}
+
+#[test]
+fn the_reader_of_this_test_reads_what_articles_say() {
+    for (text, low, high, unit) in [
+        ("76 bytes of WAL", "75.5", "76.5", "bytes"),
+        ("about 754k rows/s", "753500", "754500", "rows/s"),
+        ("2 million", "1500000", "2500000", ""),
+        ("−1.5 ms", "-1.55", "-1.45", "ms"),
+        ("1\u{2009}234.5", "1234.45", "1234.55", ""),
+        ("8,023,5xx bytes", "8023500", "8023600", "bytes"),
+        ("1.3 to 1.8 µs", "1.3", "1.8", "µs"),
+        ("70–80%", "70", "80", "%"),
+        ("3x", "2.5", "3.5", "x"),
+        ("int8 takes 8 B", "7.5", "8.5", "B"),
+    ] {
+        let figure = Figure::read(text).unwrap();
+        let number = |text: &str| text.parse::<BigDecimal>().unwrap();
+        assert_eq!(
+            (figure.low, figure.high),
+            (number(low), number(high)),
+            "{text}"
+        );
+        assert_eq!(figure.unit, unit, "{text}");
     }
 }
 
