@@ -1,7 +1,7 @@
 //! The command line: arguments into options, results into an exit code. What commands do stands
 //! in [`crate::command`].
 
-use crate::command::{self, BuildOptions, Catalogue, CheckOptions, Project, Verbosity};
+use crate::command::{self, BuildOptions, Catalogue, CheckOptions, Project, Quotes, Verbosity};
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::engine::EngineChoice;
 use crate::exit_code::{Failure, Outcome, exit_code};
@@ -84,6 +84,9 @@ enum Command {
         articles: Articles,
         #[command(flatten)]
         place: Place,
+        /// Write what was measured into the quotes that do not hold
+        #[arg(long)]
+        quotes: bool,
     },
     /// Unbound figures and everything else that needs no measuring
     Lint {
@@ -202,11 +205,20 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             &engine(place)?,
             *json,
         ),
-        Command::Accept { articles, place } => command::accept(
+        Command::Accept {
+            articles,
+            place,
+            quotes,
+        } => command::accept(
             &project,
             &articles.articles,
             place.profile.as_deref(),
             &engine(place)?,
+            if *quotes {
+                Quotes::Rewrite
+            } else {
+                Quotes::Tell
+            },
             std::env::var("CI").is_ok_and(|value| value == "true"),
         ),
         Command::Lint { articles } => command::lint(&project, &articles.articles),

@@ -15,6 +15,7 @@ mod output;
 mod progress;
 mod project;
 mod record;
+mod requote;
 mod status;
 mod terminal;
 
@@ -28,5 +29,6 @@ pub use list::{Catalogue, list};
 pub use new::new;
 pub use options::{BuildOptions, Verbosity};
 pub use project::Project;
+pub use requote::Quotes;
 pub use status::status;
 pub use terminal::{look, tell_failure};

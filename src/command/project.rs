@@ -13,6 +13,7 @@ use crate::source::Source;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The pins this build came with, for articles outside any project.
 const OWN_PINS: &str = include_str!("../../articles/pins.yaml");
@@ -226,9 +227,13 @@ fn read(path: &Path, pins: &Pins) -> Result<Article, Failure> {
                 .hint("save the article as UTF-8"),
         )
     })?;
-    let directory = folder_of(path).to_owned();
+    parsed(Source::new(name, path, text), pins)
+}
+
+/// The article of a text that may not be in its file yet.
+pub fn parsed(source: Arc<Source>, pins: &Pins) -> Result<Article, Failure> {
+    let directory = folder_of(&source.path).to_owned();
     let slug = slug(&directory);
-    let source = Source::new(name, path, text);
     let instruments: Vec<&str> = INSTRUMENTS.iter().map(|entry| entry.name).collect();
     let charts: Vec<&str> = CHARTS.iter().map(|entry| entry.name).collect();
     let rules: Vec<&str> = RULES.iter().map(|entry| entry.name).collect();

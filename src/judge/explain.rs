@@ -133,6 +133,15 @@ fn quote_hint(article: &Article, verdict: &Verdict, claim: Option<&Claim>) -> St
         (Ok(numeral), None) if numeral.unit.as_ref().is_some_and(|unit| !unit.is_ratio()) => {
             "the claim has no unit, so the quote's is not converted; give it a `unit:`".to_owned()
         }
+        (Ok(_), Some(unit)) if is_of_another_unit(verdict) => {
+            format!("quote it in {unit}, or in a unit that converts into it")
+        }
         _ => "change the quote or the claim's tolerance".to_owned(),
     }
+}
+
+/// Whether the quote could not be compared at all.
+fn is_of_another_unit(verdict: &Verdict) -> bool {
+    matches!(&verdict.outcome, Outcome::DoesNotHold { difference }
+        if difference.starts_with(super::quote::ANOTHER_UNIT))
 }

@@ -5,6 +5,8 @@
 //! 2. [`claim`]: what claims ask by themselves: truth, limits, the same as the accepted record
 //! 3. [`comparison`]: what a ratio with an interval asks of both
 //! 4. [`bounds`]: the arithmetic of both
+//!
+//! [`rewrite`] then writes what was measured into the quotes that do not hold, where that is asked.
 
 mod bounds;
 mod claim;
@@ -12,6 +14,7 @@ pub mod compare;
 mod comparison;
 mod explain;
 mod quote;
+pub mod rewrite;
 
 pub use explain::explain;
 

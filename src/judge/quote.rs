@@ -7,6 +7,9 @@ use crate::quantity::{NumeralError, QuotedNumeral, Shape, Unit, Value, numeral};
 use crate::record::Comparison;
 use bigdecimal::BigDecimal;
 
+/// Begins what is told of a quote whose unit does not convert into the claim's.
+pub(super) const ANOTHER_UNIT: &str = "quoted in ";
+
 pub(super) fn judge(bench: &Bench, index: usize, quote: &Quote) -> Verdict {
     let value = bench.value();
     let read = numeral(&quote.text, bench.unit.as_ref(), bench.bytes);
@@ -64,7 +67,7 @@ pub(super) fn scale(numeral: &QuotedNumeral, unit: Option<&Unit>) -> Result<Scal
     };
     let conversion = quoted
         .leading_conversion(unit)
-        .ok_or_else(|| format!("quoted in {quoted}, the claim is in {unit}"))?;
+        .ok_or_else(|| format!("{ANOTHER_UNIT}{quoted}, the claim is in {unit}"))?;
     let unit = if conversion.numerator == conversion.denominator {
         unit.clone()
     } else {

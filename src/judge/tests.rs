@@ -628,6 +628,7 @@ fn hints_name_what_would_help() {
         ("half", "0.5", "", "write the number into the link's text, or make the claim a comparison"),
         ("11%", "11", "", "the claim has no unit, so 1 is 100%; give it `unit: \"%\"` where its query gives percent"),
         ("24 kB", "24576", "", "the claim has no unit, so the quote's is not converted; give it a `unit:`"),
+        ("76 rows", "76", "B", "quote it in B, or in a unit that converts into it"),
         ("1.2.3", "1", "", "write one numeral such as `1,234.5`, or two with `to` between them"),
         ("same", "false", "", "change what the text says, or the claim's query"),
         ("8 of 8", "true", "", "quote a claim that is true or false in words"),

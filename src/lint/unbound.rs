@@ -29,22 +29,26 @@ pub(super) fn check(article: &Article) -> Vec<Diagnostic> {
     found
 }
 
-/// Titles, captions and alt texts; YAML does not say where in the value a figure stands.
+/// Titles, captions and alt texts.
 fn in_texts(article: &Article, settings: &BTreeSet<String>) -> Vec<Diagnostic> {
-    let context = Context {
-        is_heading: true,
-        is_label: false,
-        version: &article.front_matter.postgres.version.value,
-        settings,
-        bound: &[],
-    };
     yaml_texts(article)
         .into_iter()
         .flat_map(|text| {
+            let bound: Vec<_> = text.links.iter().map(|link| link.range.clone()).collect();
+            let context = Context {
+                is_heading: true,
+                is_label: false,
+                version: &article.front_matter.postgres.version.value,
+                settings,
+                bound: &bound,
+            };
             let shown = masked(&text.text, &text.fill_ins);
             figures(&shown, &context)
                 .into_iter()
-                .map(|range| diagnostic(article, &shown[range], text.span))
+                .map(|range| {
+                    let place = text.places.covering(range.clone()).unwrap_or(text.span);
+                    diagnostic(article, &shown[range], place)
+                })
                 .collect::<Vec<_>>()
         })
         .collect()

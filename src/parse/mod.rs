@@ -3,7 +3,7 @@
 //!
 //! Entry: [`parse`]. Steps: the front matter ([`mod@front_matter`]); the body ([`markdown`]) into fences
 //! ([`fences`]), fill-ins ([`fill_in`]) and the links of the prose ([`inline`]); of each block the
-//! `--|` lines ([`directives`], [`yaml`]), options and SQL ([`experiment`], [`results`], [`sql`]);
+//! `--|` lines ([`directives`], [`yaml`], [`text`]), options and SQL ([`experiment`], [`results`], [`sql`]);
 //! and at last whether everything named exists ([`references`]).
 
 mod directives;
@@ -24,13 +24,18 @@ pub(crate) mod sample;
 pub mod sql;
 #[cfg(test)]
 mod tests;
+mod text;
 mod yaml;
 
+pub use fences::outside_comments;
 pub use front_matter::FULL_PROFILE;
+pub use inline::SCHEMES;
 pub use markdown::{MASK, markdown_options, mask};
 pub use references::FILL_IN_ROOTS;
 
-use crate::article::{Article, Block, BlockKind, FrontMatter};
+use crate::article::{
+    Article, Block, BlockKind, FrontMatter, LinkTarget, Prose, TextWithFillIns, texts,
+};
 use crate::diagnostic::Diagnostic;
 use crate::source::{Source, Span};
 use directives::Sections;
@@ -64,7 +69,7 @@ pub fn parse(
         return Err(problems.into_sorted());
     }
     let (front_matter, start) = front_matter(&source.text, known, &problems);
-    let (fences, prose, undefined) = markdown::read(&source.text, start, &problems);
+    let (fences, mut prose, undefined) = markdown::read(&source.text, start, &problems);
     let fences: Vec<(Fence, Sections)> = fences
         .into_iter()
         .map(|fence| {
@@ -76,6 +81,7 @@ pub fn parse(
         .iter()
         .filter_map(|(fence, sections)| block(fence, sections, known, &problems))
         .collect();
+    add_links_of_texts(&mut prose, &texts(front_matter.as_ref(), &blocks));
     let names = references::Names::collect(&fences, &blocks, front_matter.as_ref(), &problems);
     names.check(&blocks, &prose, &undefined);
     match front_matter {
@@ -89,6 +95,20 @@ pub fn parse(
         }),
         _ => Err(problems.into_sorted()),
     }
+}
+
+/// What titles, captions and alt texts quote is prose as well, in its place among the rest.
+fn add_links_of_texts(prose: &mut Prose, texts: &[&TextWithFillIns]) {
+    for link in texts.iter().flat_map(|text| &text.links) {
+        match &link.target {
+            LinkTarget::Quote(quote) => prose.quotes.push(quote.clone()),
+            LinkTarget::Citation(citation) => prose.citations.push(citation.clone()),
+            LinkTarget::Reference(reference) => prose.references.push(reference.clone()),
+        }
+    }
+    prose.quotes.sort_by_key(|quote| quote.span);
+    prose.citations.sort_by_key(|citation| citation.span);
+    prose.references.sort_by_key(|reference| reference.span);
 }
 
 /// The front matter, where it can be read, and where the body begins.
@@ -123,7 +143,7 @@ fn block(fence: &Fence, sections: &Sections, known: &Known, problems: &Problems)
             fence, sections, known, problems,
         ))),
         Role::Claims => BlockKind::Claims(results::claims(fence, sections, problems)),
-        Role::Table => BlockKind::Table(results::table(fence, sections, problems)?),
+        Role::Table => BlockKind::Table(Box::new(results::table(fence, sections, problems)?)),
         Role::Chart => {
             BlockKind::Chart(Box::new(results::chart(fence, sections, known, problems)?))
         }

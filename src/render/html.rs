@@ -19,12 +19,12 @@ use crate::article::PublishedSource;
 use crate::diagnostic::Diagnostic;
 use crate::judge::{Outcome, Subject, Verdict};
 use crate::record::{HostEnvironment, ServerEnvironment, ToolEnvironment};
+use crate::source::Span;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// Contents are listed from so many sections on.
 const SECTIONS_FOR_CONTENTS: usize = 3;
@@ -100,12 +100,10 @@ impl<'a> Document<'a> {
     }
 
     /// The state of the quote that a link is; the claim's, where it was not judged by itself.
-    fn quote_state(&self, claim: &str, link: &Range<usize>) -> State {
-        let quotes = &self.page.article.prose.quotes;
-        let index = quotes
-            .iter()
-            .position(|quote| quote.span.start < link.end && link.start < quote.span.end);
-        index
+    fn quote_state(&self, claim: &str, link: Span) -> State {
+        self.page
+            .article
+            .quote_at(link)
             .and_then(|index| self.by_quote.get(&index))
             .map_or_else(|| self.claim_state(claim), |verdict| State::of(verdict))
     }
@@ -153,6 +151,8 @@ struct PageView<'a> {
     lang: &'a str,
     title: &'a str,
     description: Option<&'a str>,
+    /// With its figures leading to their evidence.
+    lede: Option<&'a str>,
     authors: &'a [String],
     tags: &'a [String],
     date: Option<&'a str>,
@@ -241,6 +241,7 @@ impl<'a> PageView<'a> {
             lang: &front_matter.lang,
             title: &document.filled.title,
             description: document.filled.description.as_deref(),
+            lede: prose.lede.as_deref(),
             authors: &front_matter.authors,
             tags: &front_matter.tags,
             date: front_matter.date.as_deref(),

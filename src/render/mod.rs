@@ -18,7 +18,7 @@ mod sample;
 mod state;
 mod templates;
 
-pub use expressions::{Filled, FilledText, check, fill};
+pub use expressions::{Filled, FilledLink, FilledText, check, fill};
 pub use index::{IndexEntry, index, index_entry};
 
 use crate::article::Article;

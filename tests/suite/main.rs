@@ -13,6 +13,7 @@ mod generated;
 mod interrupted;
 mod measuring;
 mod project;
+mod quotes;
 mod readme;
 mod recorded;
 mod telling;

@@ -468,3 +468,15 @@ fn a_comparison_shows_its_interval() {
     let shown = "<strong>1.93 ×</strong> <span class=\"quiet\">(95 % interval 1.8 to 2.06, 8 runs each)</span>";
     assert!(html.contains(shown));
 }
+
+#[test]
+fn comments_are_not_shown_however_many_lines_they_have() {
+    let prose = "<!-- no1 -->\n\n<!--\nno2\n\nno3\n-->\n\n<div>\nyes1 <!-- no4\nno5 --> yes2\n</div>\n\nA <!-- no6 --> yes3.";
+    let html = page_of(&with_prose(prose));
+    for shown in ["yes1 ", " yes2", "yes3"] {
+        assert!(html.contains(shown), "{shown}");
+    }
+    for hidden in ["no1", "no2", "no3", "no4", "no5", "no6", "--&gt;"] {
+        assert!(!html.contains(hidden), "{hidden}");
+    }
+}
