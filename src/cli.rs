@@ -118,8 +118,9 @@ struct Measuring {
     /// Fetch nothing
     #[arg(long)]
     offline: bool,
-    /// Write a report to a file (`-`: standard output); see `remeasure list reports`
-    #[arg(long, value_name = "KIND=FILE")]
+    /// Write a report to a file (without one, or `-`: standard output), also where something fails;
+    /// see `remeasure list reports`
+    #[arg(long, value_name = "KIND[=FILE]")]
     report: Vec<String>,
 }
 
@@ -221,12 +222,13 @@ fn build_options(arguments: &Arguments, measuring: &Measuring) -> Result<BuildOp
 
 fn report(text: &str) -> Result<(&'static Report, PathBuf), Failure> {
     let names = || REPORTS.iter().map(|report| report.name);
-    let Some((kind, path)) = text.split_once('=') else {
+    let (kind, path) = text.split_once('=').unwrap_or((text, "-"));
+    if path.is_empty() {
         return Err(Failure::article(
             Diagnostic::error(format!("`--report {text}` names no file"))
                 .hint("write it as KIND=FILE, such as `json=report.json`"),
         ));
-    };
+    }
     report::report(kind)
         .map(|report| (report, path.into()))
         .ok_or_else(|| {

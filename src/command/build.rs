@@ -4,13 +4,14 @@
 //! 2. engine, measure, analyse: only where something is missing
 //! 3. record → judge → chart → render → report: pure, from the record
 
+use super::asked::each_judged;
 use super::interrupt;
 use super::options::BuildOptions;
 use super::output::{self, Written};
 use super::progress::{Bar, Durations};
 use super::project::Project;
 use super::record::{Context, StoredAnalysis, measurements};
-use super::terminal::{self, for_each, say, worst};
+use super::terminal::{self, say};
 use crate::analyse;
 use crate::article::Article;
 use crate::chart::{self, Chart};
@@ -36,31 +37,29 @@ pub fn build(
     names: &[String],
     options: &BuildOptions,
 ) -> Result<Outcome, Failure> {
-    let pins = project.pins()?;
-    let articles = project.articles(names, &pins)?;
-    if let Force::Experiments(forced) = &options.force {
-        experiments_exist("--force", forced, &articles)?;
-    }
     let runtime = runtime()?;
-    let (built, all_done) = for_each(&articles, |article| {
-        runtime.block_on(build_one(project, &pins, article, options))
-    });
-    output::write_index(project)?;
-    let judged: Vec<Judged<'_>> = built.iter().map(Built::judged).collect();
-    terminal::write_reports(&judged, options)?;
-    all_done?;
-    Ok(worst(built.iter().map(Built::outcome)))
+    each_judged(
+        "build",
+        project,
+        names,
+        options,
+        |pins, article| {
+            let built = runtime.block_on(build_one(project, pins, article, options))?;
+            Ok(built.into())
+        },
+        || output::write_index(project),
+    )
 }
 
 /// An experiment that is named to an option, and is in none of the articles, is a slip of the pen.
 pub fn experiments_exist(
     option: &str,
     named: &[String],
-    articles: &[Article],
+    articles: &[&Article],
 ) -> Result<(), Failure> {
     let known: Vec<&str> = articles
         .iter()
-        .flat_map(Article::experiments)
+        .flat_map(|article| article.experiments())
         .map(|experiment| experiment.id.value.as_str())
         .collect();
     let problems: Vec<Diagnostic> = named

@@ -1,6 +1,7 @@
 //! What a person can ask for. Only commands call stages; each file reads as the pipeline.
 
 mod accept;
+mod asked;
 mod build;
 mod check;
 mod doctor;

@@ -24,6 +24,7 @@ pub fn status(
     let pins = project.pins()?;
     let articles = project.articles(names, &pins)?;
     if let Some(id) = explain {
+        let articles: Vec<&Article> = articles.iter().collect();
         experiments_exist("--explain", &[id.to_owned()], &articles)?;
     }
     let (outcomes, all_done) = for_each(&articles, |article| {

@@ -1,6 +1,6 @@
 //! The table of claims at the end of a build, as wide as the terminal allows.
 
-use super::{Color, Count, Judged, Look, Report};
+use super::{Color, Count, Judged, Look, Report, Run};
 use crate::article::Claim;
 use crate::judge::{Outcome, Verdict};
 use crate::quantity::{self, Format, Unit, Value};
@@ -13,7 +13,21 @@ pub(super) const REPORT: Report = Report {
     write,
 };
 
-fn write(judged: &[Judged], look: Look) -> String {
+/// The tables, and below them what is wrong.
+fn write(run: &Run, look: Look) -> String {
+    let mut text = table(&run.judged(), look);
+    let problems = run.articles.iter().flat_map(|asked| &asked.problems);
+    for problem in run.problems.iter().chain(problems) {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let color = look.color == Color::Ansi;
+        text.push_str(&format!("{}\n", problem.diagnostic.render(color)));
+    }
+    text
+}
+
+pub(super) fn table(judged: &[Judged], look: Look) -> String {
     let mut text = String::new();
     for (index, one) in judged.iter().enumerate() {
         if index > 0 {
@@ -375,7 +389,7 @@ mod tests {
             record: &record,
             verdicts: &verdicts,
         };
-        write(&[judged], Look { color, width })
+        table(&[judged], Look { color, width })
     }
 
     #[test]
@@ -395,7 +409,7 @@ mod tests {
             color: Color::Plain,
             width: 200,
         };
-        let text = write(&[judged], look);
+        let text = table(&[judged], look);
         let shown = format!("measured, and neither quoted nor limited:\n  {first}: 76.1 B/row\n");
         assert!(text.contains(&shown), "{text}");
     }
@@ -501,7 +515,7 @@ same: holds
             color: Color::Plain,
             width: 100,
         };
-        let found = write(&[judged], look);
+        let found = table(&[judged], look);
         assert!(found.contains("76\u{fffd}c\u{fffd} bytes of it"), "{found}");
     }
 
@@ -524,7 +538,7 @@ same: holds
             color: Color::Plain,
             width: 100,
         };
-        let found = write(&[judged, judged], look);
+        let found = table(&[judged, judged], look);
         assert!(
             found.ends_with("\n2 articles: 6 hold, 2 do not hold, 2 skipped\n"),
             "{found}"
