@@ -17,7 +17,7 @@ use crate::article::Article;
 use crate::chart::{self, Chart};
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::engine::pins::Pins;
-use crate::engine::{self, Server, StartRequest};
+use crate::engine::{self, EngineChoice, Server, StartRequest};
 use crate::exit_code::{Failure, Outcome};
 use crate::judge::{self, Verdict};
 use crate::measure::{self, Fixtures, Request};
@@ -225,10 +225,14 @@ fn interrupted(context: &Context<'_>, options: &BuildOptions) -> Failure {
         Some(profile) => format!(" --profile {profile}"),
         None => String::new(),
     };
+    let engine = match &options.engine {
+        EngineChoice::Auto => String::new(),
+        named => format!(" --engine {named}"),
+    };
     let hint = if options.force == Force::Nothing {
         format!(
             "what is measured is kept; the same command goes on from there: \
-             remeasure build {slug}{profile}"
+             remeasure build {slug}{profile}{engine}"
         )
     } else {
         "what was measured before is kept; the same command starts over".to_owned()

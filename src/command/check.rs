@@ -17,6 +17,7 @@ use crate::parse::sql::variables_of_text;
 use crate::plan::{self, FULL, Force, Reason, fingerprint};
 use crate::record::store::read_record;
 use crate::record::{Fingerprint, Record};
+use crate::render;
 use std::collections::BTreeSet;
 
 #[derive(Clone)]
@@ -54,6 +55,10 @@ fn afresh<'a>(
     article: &'a Article,
     options: &CheckOptions,
 ) -> Result<Done<'a>, Failure> {
+    let problems = render::check(article);
+    if !problems.is_empty() {
+        return Err(Failure::Article(problems));
+    }
     let mut build = options.build.clone();
     let context = Context::new(
         project,

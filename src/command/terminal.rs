@@ -179,7 +179,9 @@ pub fn gathered(failures: Vec<Failure>) -> Result<(), Failure> {
         };
         if let Some(Err(failure)) = told {
             tell_failure(&failure);
-            tell("");
+            if !matches!(failure, Failure::Article(_)) {
+                tell("");
+            }
         }
     }
     heaviest.unwrap_or(Ok(Outcome::Holds)).map(drop)

@@ -8,4 +8,5 @@ mod interrupted;
 mod measuring;
 mod project;
 mod readme;
+mod reports;
 mod telling;
