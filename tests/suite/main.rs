@@ -4,6 +4,7 @@ mod articles;
 mod caching;
 mod cases;
 mod engines;
+mod failing;
 mod interrupted;
 mod measuring;
 mod project;
