@@ -18,7 +18,7 @@ pub(super) const REPORT: Report = Report {
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
 /// The folder that URIs count from.
-const ROOT: &str = "PROJECTROOT";
+const ROOT: &str = "%SRCROOT%";
 
 /// What is found by another than a lint rule.
 const FINDINGS: [(&str, &str); 7] = [
@@ -123,7 +123,9 @@ fn result(id: &str, diagnostic: &Diagnostic, article: &Path, places: &Places) ->
         "message": {"text": message(diagnostic)},
         "locations": [location(file, region, places)],
     });
-    if let Some(index) = rules().iter().position(|rule| rule["id"] == id) {
+    let findings = FINDINGS.iter().map(|&(id, _)| id);
+    let mut ids = findings.chain(RULES.iter().map(|rule| rule.name));
+    if let Some(index) = ids.position(|known| known == id) {
         result["ruleIndex"] = index.into();
     }
     let related: Vec<Value> = (diagnostic.related.iter())
@@ -147,14 +149,16 @@ fn location(file: &Path, region: Option<Region>, places: &Places) -> Value {
     } else {
         json!({"artifactLocation": {"uri": uri(&path), "uriBaseId": ROOT}})
     };
-    if let Some(region) = region {
-        place["region"] = json!({
+    place["region"] = match region {
+        Some(region) => json!({
             "startLine": region.line,
             "startColumn": region.column,
             "endLine": region.end_line,
             "endColumn": region.end_column,
-        });
-    }
+        }),
+        // Systems that show findings at lines want one.
+        None => json!({"startLine": 1}),
+    };
     json!({"physicalLocation": place})
 }
 
@@ -218,7 +222,7 @@ mod tests {
         }
         let place = &results[1]["locations"][0]["physicalLocation"];
         let expected = json!({
-            "artifactLocation": {"uri": "articles/sample/article.md", "uriBaseId": "PROJECTROOT"},
+            "artifactLocation": {"uri": "articles/sample/article.md", "uriBaseId": "%SRCROOT%"},
             "region": {"startLine": 3, "startColumn": 6, "endLine": 3, "endColumn": 18},
         });
         assert_eq!(*place, expected);

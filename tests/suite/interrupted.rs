@@ -29,7 +29,7 @@ pub struct Started {
 impl Started {
     pub fn new(project: &Project) -> Self {
         let mut build = project
-            .command(&["build"])
+            .command(&["build", "--engine", "embedded"])
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -165,7 +165,7 @@ fn ctrl_c_stops_the_server_and_the_next_build_goes_on() {
     assert_eq!(status.code(), Some(130), "{said}");
     assert!(said.contains("error: interrupted"), "{said}");
     assert!(
-        said.contains("the same command goes on from there: remeasure build a"),
+        said.contains("the same command goes on from there: remeasure build a --engine embedded"),
         "{said}"
     );
     assert!(!project.path("out").exists());

@@ -11,3 +11,4 @@ mod project;
 mod readme;
 mod reports;
 mod telling;
+mod workflows;
