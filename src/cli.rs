@@ -122,6 +122,9 @@ struct Measuring {
     /// see `remeasure list reports`
     #[arg(long, value_name = "KIND[=FILE]")]
     report: Vec<String>,
+    /// The same as `--report json`
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs the command line of this process.
@@ -196,10 +199,10 @@ fn engine(place: &Place) -> Result<EngineChoice, Failure> {
 }
 
 fn build_options(arguments: &Arguments, measuring: &Measuring) -> Result<BuildOptions, Failure> {
-    let reports = measuring
-        .report
-        .iter()
-        .map(|text| report(text))
+    let json = measuring.json.then_some("json");
+    let reports = (measuring.report.iter().map(String::as_str))
+        .chain(json)
+        .map(report)
         .collect::<Result<_, _>>()?;
     Ok(BuildOptions {
         profile: measuring.place.profile.clone(),

@@ -8,6 +8,7 @@
 //! 5. reports: of everything that was planned, done or not
 
 use super::build::{Built, experiments_exist};
+use super::destinations;
 use super::options::BuildOptions;
 use super::project::{self, Project};
 use super::terminal::{self, gathered, worst};
@@ -51,57 +52,54 @@ pub fn each_judged(
 ) -> Result<Outcome, Failure> {
     destinations::check(options)?;
     let places = places(project)?;
-    let found = project
-        .pins()
-        .and_then(|pins| Ok((project.paths(names)?, pins)));
+    let run = |problems, articles| Run {
+        command,
+        places: &places,
+        exit_code: 0,
+        problems,
+        articles,
+    };
+    let found = (project.pins()).and_then(|pins| Ok((project.paths(names)?, pins)));
     let (paths, pins) = match found {
         Ok(found) => found,
         Err(failure) => {
-            let run = Run {
-                command,
-                places: &places,
-                exit_code: 0,
-                problems: Problem::of(&failure),
-                articles: Vec::new(),
-            };
+            let run = run(Problem::of(&failure), Vec::new());
             return reported(run, Err(failure), options);
         }
     };
     destinations::are_no_articles(options, &paths)?;
-    let read: Vec<(PathBuf, Result<Article, Failure>)> = paths
-        .into_iter()
-        .map(|path| {
-            let article = project::read(&path, &pins);
-            (path, article)
-        })
-        .collect();
+    let articles = paths.iter().map(|path| project::read(path, &pins));
+    let read: Vec<(&Path, Result<Article, Failure>)> =
+        paths.iter().map(PathBuf::as_path).zip(articles).collect();
     forced_exist(options, &read)?;
     let mut plan = Plan::new(&read);
     plan.run(&pins, one);
-    plan.failures.extend(after().err());
-    let outcome = worst(plan.entries.iter().filter_map(|entry| match &entry.ended {
+    let Plan {
+        entries,
+        mut failures,
+        unreadable,
+    } = plan;
+    failures.extend(after().err());
+    // The last thing said, unless something weighs more.
+    failures.extend(unreadable.map(Failure::article));
+    let outcome = worst(entries.iter().filter_map(|entry| match &entry.ended {
         Ended::Done(done) => Some(done.outcome),
         _ => None,
     }));
-    let result = combined(plan.failures, outcome);
-    let run = Run {
-        command,
-        places: &places,
-        exit_code: 0,
-        problems: Vec::new(),
-        articles: if options.reports.is_empty() {
-            Vec::new()
-        } else {
-            plan.entries.iter().map(asked).collect()
-        },
+    let result = combined(failures, outcome);
+    let articles = match options.reports.as_slice() {
+        [] => Vec::new(),
+        _ => entries.iter().map(asked).collect(),
     };
-    reported(run, result, options)
+    reported(run(Vec::new(), articles), result, options)
 }
 
 /// Everything that was asked for, and how each has ended so far.
 struct Plan<'a> {
     entries: Vec<Entry<'a>>,
     failures: Vec<Failure>,
+    /// What is told at the end of articles whose mistakes were told before the others were done.
+    unreadable: Option<Diagnostic>,
 }
 
 struct Entry<'a> {
@@ -111,7 +109,7 @@ struct Entry<'a> {
 }
 
 enum Ended<'a> {
-    Done(Done<'a>),
+    Done(Box<Done<'a>>),
     Failed(Vec<Problem>),
     /// Not begun, for what came before it would meet it too.
     NotBegun,
@@ -119,11 +117,16 @@ enum Ended<'a> {
 
 impl<'a> Plan<'a> {
     /// What is wrong with those that cannot be read is told at once where others take their time.
-    fn new(read: &'a [(PathBuf, Result<Article, Failure>)]) -> Self {
-        let (mut entries, mut failures) = (Vec::new(), Vec::new());
-        let mut unreadable: Vec<(&Path, &Failure)> = Vec::new();
+    fn new(read: &'a [(&'a Path, Result<Article, Failure>)]) -> Self {
+        let mut plan = Self {
+            entries: Vec::new(),
+            failures: Vec::new(),
+            unreadable: None,
+        };
+        let mut problems = Vec::new();
+        let mut slugs = Vec::new();
         for (file, article) in read {
-            entries.push(Entry {
+            plan.entries.push(Entry {
                 file,
                 article: article.as_ref().ok(),
                 ended: match article {
@@ -131,40 +134,34 @@ impl<'a> Plan<'a> {
                     Err(failure) => Ended::Failed(Problem::of(failure)),
                 },
             });
-            unreadable.extend(article.as_ref().err().map(|failure| (&**file, failure)));
-        }
-        if !unreadable.is_empty() && unreadable.len() < read.len() {
-            for (_, failure) in &unreadable {
-                terminal::tell_failure(failure);
+            if let Err(failure) = article {
+                problems.extend(
+                    Problem::of(failure)
+                        .into_iter()
+                        .map(|problem| problem.diagnostic),
+                );
+                slugs.push(format!("`{}`", project::slug_of(file)));
             }
-            let slugs: Vec<String> = unreadable
-                .iter()
-                .map(|(file, _)| format!("`{}`", project::slug_of(file)))
-                .collect();
-            let (are, many) = match slugs.len() {
-                1 => ("is", "article"),
-                _ => ("are", "articles"),
-            };
-            let summary = format!(
+        }
+        if problems.is_empty() {
+            return plan;
+        }
+        if slugs.len() == read.len() {
+            plan.failures.push(Failure::Article(problems));
+            return plan;
+        }
+        terminal::tell_diagnostics(&problems);
+        let are = if slugs.len() == 1 { "is" } else { "are" };
+        plan.unreadable = Some(
+            Diagnostic::error(format!(
                 "{} of {} articles {are} wrong: {}",
                 slugs.len(),
                 read.len(),
                 slugs.join(", ")
-            );
-            let hint =
-                format!("the mistakes of the {many} are told above, before anything was measured");
-            failures.push(Failure::article(Diagnostic::error(summary).hint(hint)));
-        } else {
-            let problems = unreadable.iter().flat_map(|(_, failure)| match failure {
-                Failure::Article(problems) => problems.clone(),
-                _ => Vec::new(),
-            });
-            let problems: Vec<Diagnostic> = problems.collect();
-            if !problems.is_empty() {
-                failures.push(Failure::Article(problems));
-            }
-        }
-        Self { entries, failures }
+            ))
+            .hint("what is wrong is told above, before anything was measured"),
+        );
+        plan
     }
 
     fn run(
@@ -177,7 +174,7 @@ impl<'a> Plan<'a> {
                 continue;
             };
             match one(pins, article) {
-                Ok(done) => entry.ended = Ended::Done(done),
+                Ok(done) => entry.ended = Ended::Done(Box::new(done)),
                 Err(failure) => {
                     entry.ended = Ended::Failed(Problem::of(&failure));
                     let meets_all = terminal::meets_all(&failure);
@@ -264,7 +261,7 @@ fn reported(
 
 fn forced_exist(
     options: &BuildOptions,
-    read: &[(PathBuf, Result<Article, Failure>)],
+    read: &[(&Path, Result<Article, Failure>)],
 ) -> Result<(), Failure> {
     let Force::Experiments(forced) = &options.force else {
         return Ok(());
@@ -297,120 +294,4 @@ fn places(project: &Project) -> Result<Places, Failure> {
         root,
         repository,
     })
-}
-
-mod destinations {
-    //! Where reports go must be fit for one before anything is measured for it.
-
-    use super::*;
-    use crate::command::terminal::is_output;
-    use std::fs;
-
-    /// A file given twice or in no folder is a slip of the pen.
-    pub fn check(options: &BuildOptions) -> Result<(), Failure> {
-        let mut problems = Vec::new();
-        let mut seen: Vec<(String, PathBuf)> = Vec::new();
-        for (report, path) in &options.reports {
-            let argument = format!("{}={}", report.name, path.display());
-            let whole = match whole_path(path) {
-                Ok(whole) => whole,
-                Err(problem) => {
-                    let message = format!("`--report {argument}`: {problem}");
-                    problems.push(
-                        Diagnostic::error(message).hint("name a file in a folder that is there"),
-                    );
-                    continue;
-                }
-            };
-            match seen.iter().find(|(_, other)| *other == whole) {
-                Some((other, _)) => problems.push(
-                    Diagnostic::error(format!(
-                        "`--report {argument}` and `--report {other}` go to one place"
-                    ))
-                    .hint("give each report a file of its own"),
-                ),
-                None => seen.push((argument, whole)),
-            }
-        }
-        if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(Failure::Article(problems))
-        }
-    }
-
-    /// A report must not take the place of what it is about.
-    pub fn are_no_articles(options: &BuildOptions, articles: &[PathBuf]) -> Result<(), Failure> {
-        let sources = articles.iter().flat_map(|article| {
-            let record = article.with_file_name("record.json");
-            [article.clone(), record]
-        });
-        let sources: Vec<PathBuf> = sources
-            .filter_map(|path| fs::canonicalize(path).ok())
-            .collect();
-        for (report, path) in &options.reports {
-            if fs::canonicalize(path).is_ok_and(|path| sources.contains(&path)) {
-                let (name, path) = (report.name, path.display());
-                return Err(Failure::article(
-                    Diagnostic::error(format!(
-                        "`--report {name}={path}` would overwrite the article"
-                    ))
-                    .hint("give the report a file of its own"),
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    /// The one path that all ways to write it lead to, if a file can be written there.
-    fn whole_path(path: &Path) -> Result<PathBuf, String> {
-        if is_output(path) {
-            return Ok(path.to_owned());
-        }
-        if let Ok(whole) = fs::canonicalize(path) {
-            if whole.is_dir() {
-                return Err("this is a folder".to_owned());
-            }
-            if !whole.is_file() {
-                // A device or a pipe is written to as it is.
-                return Ok(whole);
-            }
-            return writable(whole);
-        }
-        let folder = match path.parent() {
-            Some(folder) if folder != Path::new("") => folder,
-            _ => Path::new("."),
-        };
-        let Ok(whole) = fs::canonicalize(folder) else {
-            return Err(format!("there is no folder `{}`", folder.display()));
-        };
-        match path.file_name() {
-            Some(name) => writable(whole.join(name)),
-            None => Err("this names no file".to_owned()),
-        }
-    }
-
-    /// Tries what writing it will do.
-    fn writable(whole: PathBuf) -> Result<PathBuf, String> {
-        let folder = whole.parent().unwrap_or(Path::new("/"));
-        match tempfile::Builder::new()
-            .prefix(".writing-")
-            .tempfile_in(folder)
-        {
-            Ok(_) => Ok(whole),
-            Err(error) => Err(format!(
-                "nothing can be written in `{}`: {}",
-                folder.display(),
-                io_words(&error)
-            )),
-        }
-    }
-
-    /// Without the temporary file's name, which is nobody's.
-    fn io_words(error: &std::io::Error) -> String {
-        match error.raw_os_error() {
-            Some(code) => std::io::Error::from_raw_os_error(code).to_string(),
-            None => error.kind().to_string(),
-        }
-    }
 }

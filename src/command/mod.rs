@@ -4,6 +4,7 @@ mod accept;
 mod asked;
 mod build;
 mod check;
+mod destinations;
 mod doctor;
 mod interrupt;
 mod lint;

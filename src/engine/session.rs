@@ -123,7 +123,7 @@ struct Postgres {
     backend_pid: i32,
     heard: Arc<Mutex<Heard>>,
     task: tokio::task::JoinHandle<()>,
-    address: Address,
+    address: Box<Address>,
     /// What the postmaster wrote of itself when this session began.
     postmaster: Option<String>,
 }
@@ -253,7 +253,7 @@ impl Postgres {
             heard,
             task,
             postmaster: address.postmaster(),
-            address: address.clone(),
+            address: Box::new(address.clone()),
         };
         let pid = session
             .execute("SELECT pg_catalog.pg_backend_pid()")

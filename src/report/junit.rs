@@ -305,10 +305,8 @@ mod tests {
         assert_eq!(found.len(), 4);
         let names: Vec<_> = suites[0]
             .descendants()
-            .filter_map(|n| {
-                n.has_tag_name("testcase")
-                    .then(|| n.attribute("name").unwrap())
-            })
+            .filter(|n| n.has_tag_name("testcase"))
+            .map(|n| n.attribute("name").unwrap())
             .collect();
         assert_eq!(
             names,

@@ -122,9 +122,11 @@ fn row(asked: &Asked, figure: &Figure) -> [String; 9] {
     let quoted = figure.quoted.map_or_else(|| "–".to_owned(), escaped);
     let Some(verdict) = figure.verdict else {
         let why = escaped(figure.not_judged.as_deref().unwrap_or_default());
+        let measured = figure.measured.as_deref();
         let mut row: [String; 9] = Default::default();
-        (row[0], row[1], row[2], row[3]) =
-            (format!("not judged: {why}"), claim, quoted, "–".into());
+        row[0] = format!("not judged: {why}");
+        (row[1], row[2]) = (claim, quoted);
+        row[3] = measured.map_or_else(|| "–".to_owned(), escaped);
         return row;
     };
     let outcome = match &verdict.outcome {
@@ -246,6 +248,18 @@ mod tests {
                 "holds",
                 "holds",
                 "holds",
+            ]
+        );
+        assert_eq!(
+            cells(&text)[2],
+            [
+                "not judged: measured, and neither quoted nor limited",
+                "unquoted, line 1",
+                "–",
+                "5",
+                "",
+                "",
+                ""
             ]
         );
         let environment = "\nProfile full; Postgres 16.15 (embedded), A\\|B, 2 cores, 7.8 GiB, \

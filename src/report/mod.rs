@@ -216,9 +216,11 @@ impl Asked<'_> {
             explanation: None,
             not_judged: Some(why.to_owned()),
         };
-        let why = match self.judged {
-            Some(_) => "measured, and neither quoted nor limited",
-            None => "the article was not measured to its end",
+        let why = match (self.judged, self.status) {
+            (Some(_), _) => "measured, and neither quoted nor limited",
+            (None, Status::RecordStale) => "there is no record",
+            (None, Status::NotDone) => "the article was not done",
+            (None, _) => "the article was not measured to its end",
         };
         if self.judged.is_none() {
             for (index, quote) in article.prose.quotes.iter().enumerate() {

@@ -29,7 +29,13 @@ pub struct Started {
 impl Started {
     pub fn new(project: &Project) -> Self {
         let mut build = project
-            .command(&["build", "--engine", "embedded"])
+            .command(&[
+                "build",
+                "--engine",
+                "embedded",
+                "--report",
+                "json=report.json",
+            ])
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -169,6 +175,11 @@ fn ctrl_c_stops_the_server_and_the_next_build_goes_on() {
         "{said}"
     );
     assert!(!project.path("out").exists());
+    let report: serde_json::Value = serde_json::from_str(&project.read("report.json")).unwrap();
+    assert_eq!(report["exit_code"], 130);
+    let article = &report["articles"][0];
+    assert_eq!(article["status"], "failed");
+    assert_eq!(article["problems"][0]["cause"], "interrupted");
     goes_on(&project);
 }
 

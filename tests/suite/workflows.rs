@@ -8,6 +8,27 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+/// Small, so that it is soon measured.
+const ARTICLE: &str = "---
+title: T
+postgres: {version: \"16.15\"}
+params: {rows: 20}
+profiles: {quick: {rows: 10}}
+---
+
+```sql experiment e
+--| instruments: [time]
+SELECT count(*) AS n FROM generate_series(1, :rows);
+```
+
+```sql claims c
+--| rows_counted: {kind: exact, profile: full}
+SELECT n FROM measured.e;
+```
+
+There are [20 rows](claim:rows_counted).
+";
+
 /// Every block of YAML that is a workflow, with the file it is for.
 fn workflows() -> Vec<(String, Value)> {
     let readme = readme();
@@ -143,9 +164,12 @@ fn what_they_run_is_there() {
 }
 
 #[test]
-fn what_they_run_judges_a_new_article_and_writes_its_reports() {
+fn what_they_run_judges_an_article_and_writes_its_reports() {
     let project = Project::empty();
-    assert_eq!(project.run(&["new", "first"]).code, 0);
+    project.write("articles/first/article.md", ARTICLE);
+    assert_eq!(project.run(&["build", "--quiet"]).code, 0);
+    assert_eq!(project.run(&["accept"]).code, 0);
+    fs::remove_dir_all(project.path("out")).unwrap();
     for (file, workflow) in workflows() {
         for profile in ["quick", "full"] {
             for line in commands(&workflow)

@@ -309,8 +309,13 @@ fn a_report_on_standard_output_is_all_there_is_on_it() {
         let to_file = project.run(&[&base[..], &[&format!("{name}=a.report")]].concat());
         assert_eq!(to_file.code, 3, "{}", to_file.stderr);
         let whole = project.read("a.report");
-        for way in [name.to_owned(), format!("{name}=-")] {
-            let ran = project.run(&[&base[..], &[&way]].concat());
+        for way in [name.to_owned(), format!("{name}=-"), "--json".to_owned()] {
+            let (arguments, way) = match &*way {
+                "--json" if name != "json" => continue,
+                "--json" => (&base[..3], way),
+                _ => (&base[..], way),
+            };
+            let ran = project.run(&[arguments, &[&way]].concat());
             assert_eq!((ran.code, ran.stdout), (3, whole.clone()), "{way}");
             assert!(
                 ran.stderr.contains("the quote of `one` does not hold"),
