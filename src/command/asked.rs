@@ -20,6 +20,7 @@ use crate::judge;
 use crate::lint;
 use crate::plan::Force;
 use crate::report::{Asked, Cause, Places, Problem, Run, Status};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// One article that was done.
@@ -72,13 +73,13 @@ pub fn each_judged(
     let read: Vec<(&Path, Result<Article, Failure>)> =
         paths.iter().map(PathBuf::as_path).zip(articles).collect();
     forced_exist(options, &read)?;
-    let mut plan = Plan::new(&read);
-    plan.run(&pins, one);
-    let Plan {
+    let mut work = Work::new(&read);
+    work.run(&pins, one);
+    let Work {
         entries,
         mut failures,
         unreadable,
-    } = plan;
+    } = work;
     failures.extend(after().err());
     // The last thing said, unless something weighs more.
     failures.extend(unreadable.map(Failure::article));
@@ -95,7 +96,7 @@ pub fn each_judged(
 }
 
 /// Everything that was asked for, and how each has ended so far.
-struct Plan<'a> {
+struct Work<'a> {
     entries: Vec<Entry<'a>>,
     failures: Vec<Failure>,
     /// What is told at the end of articles whose mistakes were told before the others were done.
@@ -115,10 +116,10 @@ enum Ended<'a> {
     NotBegun,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> Work<'a> {
     /// What is wrong with those that cannot be read is told at once where others take their time.
     fn new(read: &'a [(&'a Path, Result<Article, Failure>)]) -> Self {
-        let mut plan = Self {
+        let mut work = Self {
             entries: Vec::new(),
             failures: Vec::new(),
             unreadable: None,
@@ -126,7 +127,7 @@ impl<'a> Plan<'a> {
         let mut problems = Vec::new();
         let mut slugs = Vec::new();
         for (file, article) in read {
-            plan.entries.push(Entry {
+            work.entries.push(Entry {
                 file,
                 article: article.as_ref().ok(),
                 ended: match article {
@@ -144,15 +145,15 @@ impl<'a> Plan<'a> {
             }
         }
         if problems.is_empty() {
-            return plan;
+            return work;
         }
         if slugs.len() == read.len() {
-            plan.failures.push(Failure::Article(problems));
-            return plan;
+            work.failures.push(Failure::Article(problems));
+            return work;
         }
         terminal::tell_diagnostics(&problems);
         let are = if slugs.len() == 1 { "is" } else { "are" };
-        plan.unreadable = Some(
+        work.unreadable = Some(
             Diagnostic::error(format!(
                 "{} of {} articles {are} wrong: {}",
                 slugs.len(),
@@ -161,7 +162,7 @@ impl<'a> Plan<'a> {
             ))
             .hint("what is wrong is told above, before anything was measured"),
         );
-        plan
+        work
     }
 
     fn run(
@@ -173,7 +174,10 @@ impl<'a> Plan<'a> {
             let (Some(article), Ended::NotBegun) = (entry.article, &entry.ended) else {
                 continue;
             };
-            match one(pins, article) {
+            // The server goes as the stack unwinds; the panic has told its place.
+            let done = catch_unwind(AssertUnwindSafe(|| one(pins, article)))
+                .unwrap_or_else(|_| Err(Failure::internal("this is a bug of remeasure")));
+            match done {
                 Ok(done) => entry.ended = Ended::Done(Box::new(done)),
                 Err(failure) => {
                     entry.ended = Ended::Failed(Problem::of(&failure));
@@ -294,4 +298,80 @@ fn places(project: &Project) -> Result<Places, Failure> {
         root,
         repository,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::sample;
+
+    /// What each of three articles came to, where `one` does them.
+    fn ended(one: impl FnMut(usize) -> Result<Outcome, Failure>) -> (Vec<&'static str>, u8) {
+        let pins = Project::new(Some(Path::new(".")), None)
+            .unwrap()
+            .pins()
+            .unwrap();
+        let read: Vec<(&Path, Result<Article, Failure>)> =
+            ["a/article.md", "b/article.md", "c/article.md"]
+                .map(|file| (Path::new(file), Ok(sample::article("", Vec::new()))))
+                .into();
+        let mut work = Work::new(&read);
+        let (mut one, mut next) = (one, 0..);
+        work.run(&pins, |_, _| {
+            one(next.next().unwrap()).map(|outcome| Done {
+                built: None,
+                outcome,
+                problems: Vec::new(),
+            })
+        });
+        let words = work.entries.iter().map(|entry| match &entry.ended {
+            Ended::Done(_) => "done",
+            Ended::Failed(_) => "failed",
+            Ended::NotBegun => "not begun",
+        });
+        let words = words.collect();
+        (
+            words,
+            number(&combined(work.failures, Outcome::DoesNotHold)),
+        )
+    }
+
+    #[test]
+    fn what_would_meet_all_ends_it_and_what_is_of_one_article_does_not() {
+        let mistake = || Err(Failure::article(Diagnostic::error("a mistake")));
+        assert_eq!(
+            ended(|_| Ok(Outcome::Holds)),
+            (vec!["done", "done", "done"], 3)
+        );
+        let second = |failure: fn() -> Result<Outcome, Failure>| {
+            ended(move |index| {
+                if index == 1 {
+                    failure()
+                } else {
+                    Ok(Outcome::Holds)
+                }
+            })
+        };
+        assert_eq!(second(mistake), (vec!["done", "failed", "done"], 2));
+        let engine = || Err(Failure::Engine(Diagnostic::error("no engine")));
+        assert_eq!(second(engine), (vec!["done", "failed", "done"], 4));
+        // Lighter than a figure that does not hold.
+        let record = || Err(Failure::Record(Diagnostic::error("damaged")));
+        assert_eq!(second(record), (vec!["done", "failed", "done"], 3));
+        let broken = || Err(Failure::internal("disk full"));
+        assert_eq!(second(broken), (vec!["done", "failed", "not begun"], 1));
+        assert_eq!(
+            second(|| panic!("a bug")),
+            (vec!["done", "failed", "not begun"], 1)
+        );
+        let interrupted = || {
+            Err(Failure::Interrupted {
+                hint: String::new(),
+            })
+        };
+        assert_eq!(
+            second(interrupted),
+            (vec!["done", "failed", "not begun"], 130)
+        );
+    }
 }

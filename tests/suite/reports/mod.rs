@@ -152,6 +152,9 @@ fn one_article_that_is_wrong_keeps_no_other_from_being_done_and_all_is_told() {
     ] {
         assert!(ran.stderr.contains(told), "{told}\n{}", ran.stderr);
     }
+    // What is wrong with one is told before the others take their time.
+    let told = |text: &str| ran.stderr.find(text).unwrap();
+    assert!(told("unknown claim `none`") < told("fine · profile full"));
     let github = project.read("report.github");
     for line in [
         "::error file=articles/a-mistake/article.md,line=16,",
@@ -208,7 +211,7 @@ fn a_report_is_there_whatever_a_command_came_to() {
     let fake = ["--engine", "fake:fake.yaml"];
     let with = |arguments: &[&'static str]| [arguments, &fake].concat();
     type Change = fn(&Project);
-    let cases: [(Vec<&str>, Change, i32, &str); 8] = [
+    let cases: [(Vec<&str>, Change, i32, &str); 9] = [
         (with(&["check"]), |_| {}, 0, ""),
         (vec!["check", "--recorded"], |_| {}, 5, "record"),
         (
@@ -236,6 +239,12 @@ fn a_report_is_there_whatever_a_command_came_to() {
             "article",
         ),
         (with(&["build", "b"]), |_| {}, 2, "article"),
+        (
+            with(&["build"]),
+            |project| fs::remove_dir_all(project.path("articles")).unwrap(),
+            2,
+            "article",
+        ),
         (vec!["build"], |_| {}, 4, "engine"),
     ];
     for (arguments, change, code, cause) in cases {
