@@ -27,7 +27,30 @@ pub fn print(text: &str) -> Result<(), Failure> {
 
 /// A line on standard error. There is nobody left to tell when that fails.
 pub fn tell(text: &str) {
+    let obeyed = std::env::var_os("GITHUB_ACTIONS").is_some();
+    let text = if obeyed {
+        disarmed(text)
+    } else {
+        text.to_owned()
+    };
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// The runner of GitHub Actions obeys lines of a log that begin with `::` or have `##[` in them,
+/// and a message of Postgres may have any line: an article is someone else's text.
+fn disarmed(text: &str) -> String {
+    let line = |line: &str| {
+        let indent = line.len() - line.trim_start().len();
+        let (indent, rest) = line.split_at(indent);
+        let rest = match rest.strip_prefix("::") {
+            Some(command) => format!(": :{command}"),
+            None => rest.to_owned(),
+        };
+        format!("{indent}{}", rest.replace("##[", "## ["))
+    };
+    // As the runner splits it.
+    let lines: Vec<String> = text.replace("\r\n", "\n").split('\n').map(line).collect();
+    lines.join("\n").replace("\r", "\u{fffd}")
 }
 
 /// A line on standard error for who did not ask for quiet.
@@ -255,6 +278,19 @@ mod tests {
                 code,
                 "{articles:?}"
             );
+        }
+    }
+
+    #[test]
+    fn no_line_of_an_article_is_one_that_a_runner_obeys() {
+        for (text, expected) in [
+            ("error: a::b", "error: a::b"),
+            ("a\n  ::error::b\n::stop\n", "a\n  : :error::b\n: :stop\n"),
+            ("a ##[error]b", "a ## [error]b"),
+            ("a\r::error::b\r\nc", "a\u{fffd}::error::b\nc"),
+            ("\u{2003}::error::b", "\u{2003}: :error::b"),
+        ] {
+            assert_eq!(disarmed(text), expected);
         }
     }
 

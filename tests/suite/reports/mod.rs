@@ -311,6 +311,31 @@ fn figures_of_any_characters_are_told_whole() {
 }
 
 #[test]
+fn no_message_of_an_article_is_a_workflow_command() {
+    let project = project(&[("a", "[1](claim:one)")]);
+    let answers = ANSWERS.replace(
+        "'column \"wrong\" does not exist'",
+        "\"b\\n::error title=x::y\"",
+    );
+    assert_ne!(answers, ANSWERS);
+    project.write("fake.yaml", &answers);
+    project.edit("SELECT 1 AS one", "SELECT wrong");
+    let arguments = ["build", "--engine", "fake:fake.yaml", "--report", "github"];
+    let mut command = project.command(&arguments);
+    let ran = Ran::from(command.env("GITHUB_ACTIONS", "true").output().unwrap());
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    assert!(ran.stderr.contains(": :error title=x::y"), "{}", ran.stderr);
+    let commands = |text: &str| {
+        text.lines()
+            .filter(|line| line.trim_start().starts_with("::"))
+            .count()
+    };
+    assert_eq!(commands(&ran.stderr), 0, "{}", ran.stderr);
+    // The one of the report, and the sum.
+    assert_eq!(commands(&ran.stdout), 2, "{}", ran.stdout);
+}
+
+#[test]
 fn a_report_on_standard_output_is_all_there_is_on_it() {
     let project = project(&[("a", "[2](claim:one)")]);
     let base = ["check", "--engine", "fake:fake.yaml", "--report"];
