@@ -107,9 +107,11 @@ fn table(asked: &Asked, mut figures: Vec<Figure<'_>>) -> String {
 fn rank(figure: &Figure) -> u8 {
     match figure.verdict.map(|verdict| &verdict.outcome) {
         Some(Outcome::DoesNotHold { .. }) => 0,
-        None => 1,
+        None if figure.measured.is_none() => 1,
         Some(Outcome::Skipped { .. }) => 2,
         Some(Outcome::Holds) => 3,
+        // What is only filled in.
+        None => 4,
     }
 }
 
@@ -243,15 +245,15 @@ mod tests {
             verdicts,
             [
                 "does not hold: 77.04 is 0.54 above 75.5 to 76.5",
-                "not judged: measured, and neither quoted nor limited",
                 "skipped: noisy: measured on another machine",
                 "holds",
                 "holds",
                 "holds",
+                "not judged: measured, and neither quoted nor limited",
             ]
         );
         assert_eq!(
-            cells(&text)[2],
+            cells(&text)[6],
             [
                 "not judged: measured, and neither quoted nor limited",
                 "unquoted, line 1",
