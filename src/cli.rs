@@ -134,9 +134,13 @@ struct Measuring {
     /// Fetch nothing
     #[arg(long)]
     offline: bool,
-    /// Write a report to a file (`-`: standard output); see `remeasure list reports`
-    #[arg(long, value_name = "KIND=FILE")]
+    /// Write a report to a file (without one, or `-`: standard output), also where something fails;
+    /// see `remeasure list reports`
+    #[arg(long, value_name = "KIND[=FILE]")]
     report: Vec<String>,
+    /// The same as `--report json`
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs the command line of this process.
@@ -233,10 +237,10 @@ fn engine(place: &Place) -> Result<EngineChoice, Failure> {
 }
 
 fn build_options(arguments: &Arguments, measuring: &Measuring) -> Result<BuildOptions, Failure> {
-    let reports = measuring
-        .report
-        .iter()
-        .map(|text| report(text))
+    let json = measuring.json.then_some("json");
+    let reports = (measuring.report.iter().map(String::as_str))
+        .chain(json)
+        .map(report)
         .collect::<Result<_, _>>()?;
     Ok(BuildOptions {
         profile: measuring.place.profile.clone(),
@@ -259,12 +263,13 @@ fn build_options(arguments: &Arguments, measuring: &Measuring) -> Result<BuildOp
 
 fn report(text: &str) -> Result<(&'static Report, PathBuf), Failure> {
     let names = || REPORTS.iter().map(|report| report.name);
-    let Some((kind, path)) = text.split_once('=') else {
+    let (kind, path) = text.split_once('=').unwrap_or((text, "-"));
+    if path.is_empty() {
         return Err(Failure::article(
             Diagnostic::error(format!("`--report {text}` names no file"))
                 .hint("write it as KIND=FILE, such as `json=report.json`"),
         ));
-    };
+    }
     report::report(kind)
         .map(|report| (report, path.into()))
         .ok_or_else(|| {

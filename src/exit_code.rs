@@ -78,6 +78,15 @@ pub fn number(result: &Result<Outcome, Failure>) -> u8 {
     }
 }
 
+/// Of several results the heaviest is how a command ends: what kept something planned from being
+/// done outweighs what was found, a machine outweighs an article. From the lightest:
+const BY_WEIGHT: [u8; 7] = [0, 5, 3, 2, 4, 1, 130];
+
+pub fn weight(number: u8) -> usize {
+    let place = BY_WEIGHT.iter().position(|&code| code == number);
+    place.unwrap_or(BY_WEIGHT.len())
+}
+
 pub fn exit_code(result: &Result<Outcome, Failure>) -> ExitCode {
     ExitCode::from(number(result))
 }

@@ -4,6 +4,7 @@
 //! 2. engine, measure, analyse: only where something is missing
 //! 3. record → judge → chart → render → report: pure, from the record
 
+use super::asked::each_judged;
 use super::interrupt;
 use super::lock;
 use super::options::BuildOptions;
@@ -11,13 +12,13 @@ use super::output::{self, Written};
 use super::progress::{Bar, Durations};
 use super::project::Project;
 use super::record::{Context, StoredAnalysis, measurements, record_path};
-use super::terminal::{self, for_each, say, worst};
+use super::terminal::{self, say};
 use crate::analyse;
 use crate::article::Article;
 use crate::chart::{self, Chart};
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::engine::pins::Pins;
-use crate::engine::{self, Server, StartRequest};
+use crate::engine::{self, EngineChoice, Server, StartRequest};
 use crate::exit_code::{Failure, Outcome};
 use crate::judge::{self, Verdict};
 use crate::lint;
@@ -36,31 +37,29 @@ pub fn build(
     names: &[String],
     options: &BuildOptions,
 ) -> Result<Outcome, Failure> {
-    let pins = project.pins()?;
-    let articles = project.articles(names, &pins)?;
-    if let Force::Experiments(forced) = &options.force {
-        experiments_exist("--force", forced, &articles)?;
-    }
     let runtime = runtime()?;
-    let (built, all_done) = for_each(&articles, |article| {
-        runtime.block_on(build_one(project, &pins, article, options))
-    });
-    runtime.block_on(output::write_index(project, options))?;
-    let judged: Vec<Judged<'_>> = built.iter().map(Built::judged).collect();
-    terminal::write_reports(&judged, options)?;
-    all_done?;
-    Ok(worst(built.iter().map(Built::outcome)))
+    each_judged(
+        "build",
+        project,
+        names,
+        options,
+        |pins, article| {
+            let built = runtime.block_on(build_one(project, pins, article, options))?;
+            Ok(built.into())
+        },
+        || runtime.block_on(output::write_index(project, options)),
+    )
 }
 
 /// An experiment that is named to an option, and is in none of the articles, is a slip of the pen.
 pub fn experiments_exist(
     option: &str,
     named: &[String],
-    articles: &[Article],
+    articles: &[&Article],
 ) -> Result<(), Failure> {
     let known: Vec<&str> = articles
         .iter()
-        .flat_map(Article::experiments)
+        .flat_map(|article| article.experiments())
         .map(|experiment| experiment.id.value.as_str())
         .collect();
     let problems: Vec<Diagnostic> = named
@@ -211,10 +210,14 @@ fn interrupted(context: &Context<'_>, options: &BuildOptions) -> Failure {
         Some(profile) => format!(" --profile {profile}"),
         None => String::new(),
     };
+    let engine = match &options.engine {
+        EngineChoice::Auto => String::new(),
+        named => format!(" --engine {named}"),
+    };
     let hint = if options.force == Force::Nothing {
         format!(
             "what is measured is kept; the same command goes on from there: \
-             remeasure build {slug}{profile}"
+             remeasure build {slug}{profile}{engine}"
         )
     } else {
         "what was measured before is kept; the same command starts over".to_owned()

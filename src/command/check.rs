@@ -1,12 +1,13 @@
 //! `check`: judges quotes and claims, writing nothing. Afresh it measures first, and judges beside
 //! the accepted record; `--recorded` asks that record alone and needs no Postgres.
 
-use super::build::{Built, experiments_exist, measured_record, runtime};
+use super::asked::{Done, each_judged};
+use super::build::{Built, measured_record, runtime};
 use super::lint;
 use super::options::BuildOptions;
 use super::project::Project;
 use super::record::{Context, record_path};
-use super::terminal::{self, for_each, worst};
+use super::terminal::{self, worst};
 use crate::analyse;
 use crate::article::Article;
 use crate::diagnostic::Diagnostic;
@@ -17,7 +18,7 @@ use crate::parse::sql::variables_of_text;
 use crate::plan::{self, FULL, Force, Reason, fingerprint};
 use crate::record::store::read_record;
 use crate::record::{Fingerprint, Record};
-use crate::report::Judged;
+use crate::render;
 use std::collections::BTreeSet;
 
 #[derive(Clone)]
@@ -32,29 +33,22 @@ pub fn check(
     names: &[String],
     options: &CheckOptions,
 ) -> Result<Outcome, Failure> {
-    let pins = project.pins()?;
-    let articles = project.articles(names, &pins)?;
-    if let Force::Experiments(forced) = &options.build.force {
-        experiments_exist("--force", forced, &articles)?;
-    }
-    let (checked, all_done) = for_each(&articles, |article| {
-        lint::refuse(article)?;
-        if options.recorded {
-            recorded(article, &pins, options)
-        } else {
-            afresh(project, &pins, article, options)
-        }
-    });
-    let (built, outcomes): (Vec<_>, Vec<_>) = checked.into_iter().unzip();
-    let built: Vec<Built<'_>> = built.into_iter().flatten().collect();
-    let all: Vec<Judged<'_>> = built.iter().map(Built::judged).collect();
-    terminal::write_reports(&all, &options.build)?;
-    all_done?;
-    Ok(worst(outcomes))
+    each_judged(
+        "check",
+        project,
+        names,
+        &options.build,
+        |pins, article| {
+            lint::refuse(article)?;
+            if options.recorded {
+                recorded(article, pins, options)
+            } else {
+                afresh(project, pins, article, options)
+            }
+        },
+        || Ok(()),
+    )
 }
-
-/// What there was to judge, and what came of it.
-type Checked<'a> = (Option<Built<'a>>, Outcome);
 
 /// Measures everything again and judges it, beside the accepted record.
 fn afresh<'a>(
@@ -62,7 +56,11 @@ fn afresh<'a>(
     pins: &Pins,
     article: &'a Article,
     options: &CheckOptions,
-) -> Result<Checked<'a>, Failure> {
+) -> Result<Done<'a>, Failure> {
+    let problems = render::check(article);
+    if !problems.is_empty() {
+        return Err(Failure::Article(problems));
+    }
     let mut build = options.build.clone();
     let context = Context::new(
         project,
@@ -76,8 +74,7 @@ fn afresh<'a>(
     }
     let record = runtime()?.block_on(measured_record(&context, &build))?;
     let built = judged(article, record, context.accepted.as_ref(), true, options)?;
-    let outcome = built.outcome();
-    Ok((Some(built), outcome))
+    Ok(built.into())
 }
 
 /// Against the accepted record: it must be there, and of the article as it is now.
@@ -85,13 +82,17 @@ fn recorded<'a>(
     article: &'a Article,
     pins: &Pins,
     options: &CheckOptions,
-) -> Result<Checked<'a>, Failure> {
+) -> Result<Done<'a>, Failure> {
     let Some(record) = read_record(&record_path(article))? else {
         let profile = options.build.profile.as_deref().unwrap_or(FULL);
         let problem = Diagnostic::error(format!("`{}` has no record", article.slug))
             .hint(how_to_accept(article, profile));
         terminal::tell_diagnostics([&problem]);
-        return Ok((None, Outcome::RecordStale));
+        return Ok(Done {
+            built: None,
+            outcome: Outcome::RecordStale,
+            problems: vec![problem],
+        });
     };
     let mut problems = staleness(article, &record, pins);
     let asked = options.build.profile.as_ref();
@@ -111,7 +112,11 @@ fn recorded<'a>(
     } else {
         worst([built.outcome(), Outcome::RecordStale])
     };
-    Ok((Some(built), outcome))
+    Ok(Done {
+        built: Some(built),
+        outcome,
+        problems,
+    })
 }
 
 /// Where the record is not of the article as it is written now. The record's own server counts as

@@ -1,8 +1,10 @@
 //! What a person can ask for. Only commands call stages; each file reads as the pipeline.
 
 mod accept;
+mod asked;
 mod build;
 mod check;
+mod destinations;
 mod diff;
 mod doctor;
 mod interrupt;

@@ -59,20 +59,32 @@ impl Project {
         }
     }
 
-    /// The articles named (slugs, folders or files), or all of the project's.
-    pub fn articles(&self, names: &[String], pins: &Pins) -> Result<Vec<Article>, Failure> {
-        let paths = if names.is_empty() {
-            self.all_articles()?
+    /// The files of the articles named (slugs, folders or files), or of all the project's.
+    pub fn paths(&self, names: &[String]) -> Result<Vec<PathBuf>, Failure> {
+        if names.is_empty() {
+            return distinct(self.all_articles()?);
+        }
+        let mut paths = Vec::new();
+        let mut problems = Vec::new();
+        for name in names {
+            match self.find(name) {
+                Ok(path) => paths.push(path),
+                Err(Failure::Article(mut found)) => problems.append(&mut found),
+                Err(failure) => return Err(failure),
+            }
+        }
+        if problems.is_empty() {
+            distinct(paths)
         } else {
-            names
-                .iter()
-                .map(|name| self.find(name))
-                .collect::<Result<_, _>>()?
-        };
-        let paths = distinct(paths)?;
+            Err(Failure::Article(problems))
+        }
+    }
+
+    /// The articles named, or all of the project's; the mistakes of all of them together.
+    pub fn articles(&self, names: &[String], pins: &Pins) -> Result<Vec<Article>, Failure> {
         let mut articles = Vec::new();
         let mut problems = Vec::new();
-        for path in paths {
+        for path in self.paths(names)? {
             match read(&path, pins) {
                 Ok(article) => articles.push(article),
                 Err(Failure::Article(mut found)) => problems.append(&mut found),
@@ -199,7 +211,8 @@ fn nearest_root() -> Result<PathBuf, Failure> {
     })
 }
 
-fn read(path: &Path, pins: &Pins) -> Result<Article, Failure> {
+/// The article in that file, or everything that is wrong with it.
+pub fn read(path: &Path, pins: &Pins) -> Result<Article, Failure> {
     let name = path
         .strip_prefix(".")
         .unwrap_or(path)
@@ -244,6 +257,11 @@ pub fn parsed(source: Arc<Source>, pins: &Pins) -> Result<Article, Failure> {
         lint_rules: &rules,
     };
     parse::parse(&source, &slug, &directory, &known).map_err(Failure::Article)
+}
+
+/// What an article in that file is called.
+pub fn slug_of(file: &Path) -> String {
+    slug(folder_of(file))
 }
 
 /// `.` for a file that is named without a folder.

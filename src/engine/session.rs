@@ -99,6 +99,15 @@ pub(super) struct Address {
     pub log: PathBuf,
 }
 
+impl Address {
+    /// Process id, data directory and time of start, as the postmaster writes them beside its
+    /// socket: another server at the same place has others.
+    fn postmaster(&self) -> Option<String> {
+        let file = format!(".s.PGSQL.{}.lock", self.port);
+        std::fs::read_to_string(self.socket_directory.join(file)).ok()
+    }
+}
+
 /// An open connection.
 pub struct Session {
     connection: Connection,
@@ -114,7 +123,9 @@ struct Postgres {
     backend_pid: i32,
     heard: Arc<Mutex<Heard>>,
     task: tokio::task::JoinHandle<()>,
-    log: PathBuf,
+    address: Box<Address>,
+    /// What the postmaster wrote of itself when this session began.
+    postmaster: Option<String>,
 }
 
 /// What the server says outside of results.
@@ -241,7 +252,8 @@ impl Postgres {
             backend_pid: 0,
             heard,
             task,
-            log: address.log.clone(),
+            postmaster: address.postmaster(),
+            address: Box::new(address.clone()),
         };
         let pid = session
             .execute("SELECT pg_catalog.pg_backend_pid()")
@@ -379,27 +391,56 @@ impl Postgres {
         {
             return SessionError::Sql(Box::new(SqlError::from(error)));
         }
+        if said.is_some_and(|error| error.code().code() == ADMIN_SHUTDOWN)
+            && self.server_lives().await
+        {
+            let error = said.map(SqlError::from).unwrap_or_default();
+            return SessionError::Sql(Box::new(ended_alone(error)));
+        }
         // The postmaster writes why a moment after the connection breaks.
         tokio::time::sleep(Duration::from_millis(100)).await;
         let ended = lock(&self.heard).ended.clone();
         // Last words may come as the answer to this statement, or before it was sent.
         let last_words = ended.filter(|_| said.is_none());
         if let Some((sqlstate, message)) = last_words.as_deref().and_then(|it| it.split_once(": "))
-            && ended_by_setting(sqlstate)
         {
-            return SessionError::Sql(Box::new(SqlError {
+            let error = SqlError {
                 sqlstate: sqlstate.into(),
                 message: message.into(),
                 ..SqlError::default()
-            }));
+            };
+            if ended_by_setting(sqlstate) {
+                return SessionError::Sql(Box::new(error));
+            }
+            if sqlstate == ADMIN_SHUTDOWN && self.server_lives().await {
+                return SessionError::Sql(Box::new(ended_alone(error)));
+            }
         }
         self.lost(last_words.unwrap_or_else(|| full_text(error)))
+    }
+
+    /// Whether the very server of this session still takes connections: it was the session alone
+    /// that was ended.
+    async fn server_lives(&self) -> bool {
+        let address = &self.address;
+        if self.postmaster.is_none() || self.postmaster != address.postmaster() {
+            return false;
+        }
+        let connected = tokio_postgres::Config::new()
+            .host_path(&address.socket_directory)
+            .port(address.port)
+            .user(Role::Tool.name())
+            .dbname(super::MAINTENANCE_DATABASE)
+            .connect_timeout(Duration::from_secs(5))
+            .connect(NoTls)
+            .await;
+        connected.is_ok()
     }
 
     fn lost(&self, message: String) -> SessionError {
         SessionError::Lost {
             message,
-            log: log_tail(&self.log, LOG_LINES),
+            log: log_tail(&self.address.log, LOG_LINES),
         }
     }
 }
@@ -469,6 +510,18 @@ pub(super) fn timed_out(error: SqlError, timeout: Duration) -> SessionError {
 
 /// Timeouts of transactions and of idle sessions: the server lives on, and only who sets them can
 /// bring them about.
+/// What a session ends with that `pg_terminate_backend` ended, and each one when a server stops.
+const ADMIN_SHUTDOWN: &str = "57P01";
+
+/// Of a session that was ended while its server runs on.
+fn ended_alone(error: SqlError) -> SqlError {
+    SqlError {
+        detail: Some("the server runs on: only this session was ended".into()),
+        hint: Some("a statement of the article ended it, such as `pg_terminate_backend`".into()),
+        ..error
+    }
+}
+
 fn ended_by_setting(sqlstate: &str) -> bool {
     ["25P03", "25P04", "57P05"].contains(&sqlstate)
 }

@@ -1,6 +1,6 @@
 //! The table of claims at the end of a build, as wide as the terminal allows.
 
-use super::{Color, Count, Judged, Look, Report};
+use super::{Color, Count, Judged, Look, Report, Run};
 use crate::article::Claim;
 use crate::judge::{OF_THIS_MACHINE, Outcome, Verdict};
 use crate::quantity::{self, Format, Unit, Value};
@@ -13,7 +13,21 @@ pub(super) const REPORT: Report = Report {
     write,
 };
 
-fn write(judged: &[Judged], look: Look) -> String {
+/// The tables, and below them what is wrong.
+fn write(run: &Run, look: Look) -> String {
+    let mut text = table(&run.judged(), look);
+    let problems = run.articles.iter().flat_map(|asked| &asked.problems);
+    for problem in run.problems.iter().chain(problems) {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let color = look.color == Color::Ansi;
+        text.push_str(&format!("{}\n", problem.diagnostic.render(color)));
+    }
+    text
+}
+
+pub(super) fn table(judged: &[Judged], look: Look) -> String {
     let mut text = String::new();
     for (index, one) in judged.iter().enumerate() {
         if index > 0 {

@@ -6,6 +6,7 @@ mod caching;
 mod cases;
 mod comparing;
 mod engines;
+mod failing;
 mod fuzz;
 #[path = "../../benches/generated.rs"]
 #[allow(dead_code, reason = "benchmarks use more of it")]
@@ -16,4 +17,6 @@ mod project;
 mod quotes;
 mod readme;
 mod recorded;
+mod reports;
 mod telling;
+mod workflows;

@@ -47,7 +47,7 @@ fn at_width(width: usize, color: Color) -> String {
         record: &record,
         verdicts: &verdicts,
     };
-    write(&[judged], Look { color, width })
+    table(&[judged], Look { color, width })
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_claim_that_nothing_judges_is_shown_with_its_value() {
         color: Color::Plain,
         width: 200,
     };
-    let text = write(&[judged], look);
+    let text = table(&[judged], look);
     let shown = format!("measured, and neither quoted nor limited:\n  {first}: 76.1 B/row\n");
     assert!(text.contains(&shown), "{text}");
 }
@@ -167,7 +167,7 @@ fn on_the_authors_machine_a_narrow_table_goes_without_the_source_first() {
             color: Color::Plain,
             width,
         };
-        let text = write(&[judged], look);
+        let text = table(&[judged], look);
         let head = text.lines().nth(1).unwrap_or_default();
         head.split_whitespace().collect::<Vec<_>>().join(" ")
     };
@@ -228,7 +228,7 @@ fn text_of_an_article_cannot_steer_the_terminal() {
         color: Color::Plain,
         width: 100,
     };
-    let found = write(&[judged], look);
+    let found = table(&[judged], look);
     assert!(found.contains("76\u{fffd}c\u{fffd} bytes of it"), "{found}");
 }
 
@@ -251,7 +251,7 @@ fn several_articles_have_a_sum() {
         color: Color::Plain,
         width: 100,
     };
-    let found = write(&[judged, judged], look);
+    let found = table(&[judged, judged], look);
     assert!(
         found.ends_with("\n2 articles: 6 hold, 2 do not hold, 2 skipped\n"),
         "{found}"
