@@ -245,7 +245,7 @@ mod tests {
             verdicts,
             [
                 "does not hold: 77.04 is 0.54 above 75.5 to 76.5",
-                "skipped: noisy: measured on another machine",
+                "skipped: noisy: of this machine, not judged here",
                 "holds",
                 "holds",
                 "holds",
