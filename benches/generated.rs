@@ -153,6 +153,12 @@ pub fn record(article: &Article, size: Size) -> Record {
         ..Record::default()
     };
     record.params.insert("rows".to_owned(), "1000".to_owned());
+    let environment = &mut record.environment;
+    environment.server.version = VERSION.to_owned();
+    environment.server.sha256 = environment.server.hash();
+    environment.host.sha256 = environment.host.hash();
+    environment.tool.sha256 = environment.tool.hash();
+    let host = environment.host.sha256.clone();
     for experiment in article.experiments() {
         let inputs = fingerprint::of_experiment(article, experiment, &resolved, &identity);
         let measured = measured(runs(size));
@@ -161,7 +167,7 @@ pub fn record(article: &Article, size: Size) -> Record {
             ExperimentRecord {
                 fingerprint: inputs.sha256(),
                 inputs,
-                host: String::new(),
+                host: host.clone(),
                 measured_at: "2026-11-30T00:00:00Z".to_owned(),
                 settings: Default::default(),
                 summaries: Vec::new(),

@@ -59,13 +59,14 @@ fn processes(size: Size) -> Vec<(&'static str, Duration)> {
     let root = tempfile::tempdir().expect("a folder");
     write_project(root.path(), size);
     let run = |arguments: &[&str]| {
-        let status = Command::new(env!("CARGO_BIN_EXE_remeasure"))
+        let ran = Command::new(env!("CARGO_BIN_EXE_remeasure"))
             .args(arguments)
             .current_dir(root.path())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status();
-        assert!(status.expect("remeasure runs").success(), "{arguments:?}");
+            .output()
+            .expect("remeasure runs");
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success(), "{arguments:?}: {said}");
     };
     vec![
         ("check --recorded", best(|| run(&["check", "--recorded"]))),
