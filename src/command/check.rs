@@ -6,7 +6,7 @@ use super::build::{Built, measured_record, runtime};
 use super::lint;
 use super::options::BuildOptions;
 use super::project::Project;
-use super::record::{Context, record_path};
+use super::record::{Context, beside, record_path};
 use super::terminal::{self, worst};
 use crate::analyse;
 use crate::article::Article;
@@ -20,6 +20,8 @@ use crate::record::store::read_record;
 use crate::record::{Fingerprint, Record};
 use crate::render;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, sync_channel};
 
 #[derive(Clone)]
 pub struct CheckOptions {
@@ -33,6 +35,7 @@ pub fn check(
     names: &[String],
     options: &CheckOptions,
 ) -> Result<Outcome, Failure> {
+    let mut records = options.recorded.then(|| Records::reading(project, names));
     each_judged(
         "check",
         project,
@@ -40,14 +43,50 @@ pub fn check(
         &options.build,
         |pins, article| {
             lint::refuse(article)?;
-            if options.recorded {
-                recorded(article, pins, options)
-            } else {
-                afresh(project, pins, article, options)
+            match &mut records {
+                Some(records) => recorded(article, records.of(article), pins, options),
+                None => afresh(project, pins, article, options),
             }
         },
         || Ok(()),
     )
+}
+
+/// The accepted records, read while the articles are: a record may be as large as its article.
+struct Records {
+    read: Receiver<(PathBuf, Accepted)>,
+}
+
+type Accepted = Result<Option<Record>, Failure>;
+
+/// How many records wait for their articles at most.
+const READ_AHEAD: usize = 4;
+
+impl Records {
+    fn reading(project: &Project, names: &[String]) -> Self {
+        // What is wrong with the names is told by who reads the articles.
+        let articles = project.paths(names).unwrap_or_default();
+        let (send, read) = sync_channel(READ_AHEAD);
+        std::thread::spawn(move || {
+            for article in articles {
+                let record = read_record(&beside(&article));
+                if send.send((article, record)).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { read }
+    }
+
+    /// Articles come in the order of their records; those that could not be read are left out.
+    fn of(&mut self, article: &Article) -> Accepted {
+        let path = record_path(article);
+        let found = self
+            .read
+            .iter()
+            .find(|(article, _)| beside(article) == path);
+        found.map_or_else(|| read_record(&path), |(_, record)| record)
+    }
 }
 
 /// Measures everything again and judges it, beside the accepted record.
@@ -80,10 +119,11 @@ fn afresh<'a>(
 /// Against the accepted record: it must be there, and of the article as it is now.
 fn recorded<'a>(
     article: &'a Article,
+    record: Accepted,
     pins: &Pins,
     options: &CheckOptions,
 ) -> Result<Done<'a>, Failure> {
-    let Some(record) = read_record(&record_path(article))? else {
+    let Some(record) = record? else {
         let profile = options.build.profile.as_deref().unwrap_or(FULL);
         let problem = Diagnostic::error(format!("`{}` has no record", article.slug))
             .hint(how_to_accept(article, profile));

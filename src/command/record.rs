@@ -43,7 +43,16 @@ pub struct StoredAnalysis {
 const ANALYSIS: &str = "analysis";
 
 pub fn record_path(article: &Article) -> PathBuf {
-    let path = article.directory.join("record.json");
+    record_in(&article.directory)
+}
+
+/// Of the article in this file.
+pub fn beside(article: &Path) -> PathBuf {
+    record_in(article.parent().unwrap_or(Path::new("")))
+}
+
+fn record_in(directory: &Path) -> PathBuf {
+    let path = directory.join("record.json");
     // As short as possible, for messages.
     path.strip_prefix(".").map(Path::to_owned).unwrap_or(path)
 }

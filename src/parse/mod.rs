@@ -41,6 +41,7 @@ use crate::source::{Source, Span};
 use directives::Sections;
 use fences::{Fence, Role};
 use problems::Problems;
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -70,17 +71,7 @@ pub fn parse(
     }
     let (front_matter, start) = front_matter(&source.text, known, &problems);
     let (fences, mut prose, undefined) = markdown::read(&source.text, start, &problems);
-    let fences: Vec<(Fence, Sections)> = fences
-        .into_iter()
-        .map(|fence| {
-            let sections = directives::sections(&fence.content, &problems);
-            (fence, sections)
-        })
-        .collect();
-    let blocks: Vec<Block> = fences
-        .iter()
-        .filter_map(|(fence, sections)| block(fence, sections, known, &problems))
-        .collect();
+    let (fences, blocks) = blocks(fences, known, &problems);
     add_links_of_texts(&mut prose, &texts(front_matter.as_ref(), &blocks));
     let names = references::Names::collect(&fences, &blocks, front_matter.as_ref(), &problems);
     names.check(&blocks, &prose, &undefined);
@@ -95,6 +86,52 @@ pub fn parse(
         }),
         _ => Err(problems.into_sorted()),
     }
+}
+
+/// Below this many fences a second thread costs more than it saves.
+const FENCES_A_THREAD: usize = 32;
+
+/// Reads the blocks in the fences, of a long article on several threads: no block depends on
+/// another.
+fn blocks(
+    fences: Vec<Fence>,
+    known: &Known,
+    problems: &Problems,
+) -> (Vec<(Fence, Sections)>, Vec<Block>) {
+    let read = |fences: &[Fence]| {
+        let problems = Problems::new(problems.source);
+        let read: Vec<(Sections, Option<Block>)> = fences
+            .iter()
+            .map(|fence| {
+                let sections = directives::sections(&fence.content, &problems);
+                let block = block(fence, &sections, known, &problems);
+                (sections, block)
+            })
+            .collect();
+        (read, problems.into_sorted())
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let part = fences.len().div_ceil(threads).max(FENCES_A_THREAD);
+    let parts: Vec<_> = std::thread::scope(|scope| {
+        let mut parts = fences.chunks(part);
+        let own = parts.next().unwrap_or_default();
+        let others: Vec<_> = parts.map(|part| scope.spawn(move || read(part))).collect();
+        let joined = others
+            .into_iter()
+            .map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        std::iter::once(read(own)).chain(joined).collect()
+    });
+    let mut all = Vec::with_capacity(fences.len());
+    let mut blocks = Vec::new();
+    let mut fences = fences.into_iter();
+    for (read, found) in parts {
+        problems.extend(found);
+        for ((sections, block), fence) in read.into_iter().zip(&mut fences) {
+            all.push((fence, sections));
+            blocks.extend(block);
+        }
+    }
+    (all, blocks)
 }
 
 /// What titles, captions and alt texts quote is prose as well, in its place among the rest.

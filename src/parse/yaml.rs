@@ -300,6 +300,20 @@ impl<'y> Builder<'_, 'y> {
             _ => 0,
         };
         let mut places = Places::default();
+        // Nearly all: on one line, and written as they are.
+        let first = range.start + at;
+        let in_one_piece = || {
+            let last = first + text.len() - 1;
+            self.yaml.to_source(last) - self.yaml.to_source(first) == last - first
+        };
+        if !text.is_empty()
+            && !text.contains(['\n', '\\', '\''])
+            && raw.get(at..).is_some_and(|rest| rest.starts_with(text))
+            && in_one_piece()
+        {
+            places.push(0, Some(self.yaml.to_source(first)));
+            return places;
+        }
         // The blanks that begin at `at` or before: where they end, and their last line break.
         let (mut blanks_end, mut line_break) = (0, None);
         for (offset, c) in text.char_indices() {
