@@ -404,10 +404,10 @@ fn on_another_machine_what_differs_stands_at_the_top_the_farthest_off_first() {
         "<tr class=\"differs\"><th scope=\"row\">Memory</th><td>64 GB</td><td>8192 MB</td></tr>",
         "<tr><th scope=\"row\">Cores</th><td>2</td><td>2</td></tr>",
         "What differs on your machine: 3 of 3 claims",
-        "<td class=\"number\">1,510,000 rows/s</td><td class=\"number\">754,000 rows/s</td><td class=\"number\">× 0.5</td>",
+        "<td class=\"number\">1,510,000 rows/s</td><td class=\"number\">754,000 rows/s</td><td class=\"number\">×0.5</td>",
         "<td class=\"number\">false</td><td class=\"number\">true</td><td class=\"number\">–</td>",
-        "<span class=\"hidden\">of the machine:</span> <a href=\"#claim-base_rate\">",
-        "<td class=\"number\">76 B<small>× 1.00</small></td>",
+        "<span class=\"hidden\">of the machine:</span>&nbsp;<a href=\"#claim-base_rate\">",
+        "<td class=\"number\">76 B<small>×1.00</small></td>",
     ] {
         assert!(aside.contains(part), "{part}\n{aside}");
     }
@@ -417,6 +417,11 @@ fn on_another_machine_what_differs_stands_at_the_top_the_farthest_off_first() {
         .into();
     assert!(order.is_sorted(), "{order:?}");
     assert_eq!(html, sample.file("index.html"));
+    // Beside the exact value an exact one, in the table both as the claim prints them.
+    assert!(html.contains(
+        "<dt>Author's</dt><dd>1,507,704.36 rows/s <span class=\"quiet\">(here 0.5 × that)"
+    ));
+    assert!(html.contains("<td class=\"number\">1,510,000 rows/s (×0.5)</td>"));
 }
 
 #[test]
@@ -465,7 +470,7 @@ fn a_comparison_shows_its_interval() {
         runs: (8, 8),
     });
     let html = sample.file("index.html");
-    let shown = "<strong>1.93 ×</strong> <span class=\"quiet\">(95 % interval 1.8 to 2.06, 8 runs each)</span>";
+    let shown = "<strong>1.93×</strong> <span class=\"quiet\">(95 % interval 1.8 to 2.06, 8 runs each)</span>";
     assert!(html.contains(shown));
 }
 
