@@ -263,6 +263,30 @@ fn headings_have_stable_and_unique_ids() {
 }
 
 #[test]
+fn no_heading_takes_an_id_of_the_page() {
+    let anywhere = elsewhere(|_| {}).file("index.html");
+    let tags_anywhere = tags(&anywhere);
+    let ids = attribute(&tags_anywhere, "id");
+    assert!(ids.contains(&"machines") && ids.contains(&"claim-grows-name"));
+    let headings: String = ids
+        .iter()
+        .map(|id| format!("## {id} {{#{id}}}\n\n"))
+        .collect();
+    let text = TEXT.replace(
+        "## The experiment\n",
+        &format!("{headings}## The experiment\n"),
+    );
+    assert_ne!(text, TEXT);
+    let html = elsewhere_of(&text, |_| {}).file("index.html");
+    let (tags, mut seen) = (tags(&html), BTreeSet::new());
+    let twice: Vec<&str> = attribute(&tags, "id")
+        .into_iter()
+        .filter(|id| !seen.insert(*id))
+        .collect();
+    assert!(twice.is_empty(), "{twice:?}");
+}
+
+#[test]
 fn an_article_with_its_own_h1_moves_one_level_down() {
     let html = page_of(&with_prose("# Another title\n\n## Below\n"));
     assert!(html.contains("<h2 id=\"another-title\">Another title"));
@@ -377,7 +401,11 @@ fn every_block_of_the_sample_is_on_the_page() {
 
 /// The sample beside an author's record of another machine, whose values `change` alters.
 fn elsewhere(change: impl Fn(&mut crate::record::Record)) -> Sample {
-    let mut sample = Sample::new();
+    elsewhere_of(TEXT, change)
+}
+
+fn elsewhere_of(text: &str, change: impl Fn(&mut crate::record::Record)) -> Sample {
+    let mut sample = Sample::from_text(text);
     let accepted = sample.accepted.as_mut().unwrap();
     let host = accepted.environment.host.sha256.clone();
     for experiment in accepted.experiments.values_mut() {
