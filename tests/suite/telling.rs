@@ -38,10 +38,39 @@ fn a_record_whose_queries_were_edited_since_is_stale() {
     let told = "the record's values are stale: claim `n` changed from `SELECT n FROM measured.e` \
                 to `SELECT n + 1 FROM measured.e`";
     assert!(stale.stderr.contains(told), "{}", stale.stderr);
+    // The article begins behind the first line end.
+    let line = ARTICLE[..ARTICLE.find("--| n: {kind").unwrap()]
+        .matches('\n')
+        .count();
+    let place = format!("article.md:{line}:5");
+    assert!(stale.stderr.contains(&place), "{}", stale.stderr);
     assert_eq!(project.run(&["status"]).code, 5);
     // What was accepted of another query is no measure of this one.
     project.edit("[10 bytes]", "[11 bytes]");
     assert_eq!(project.build().code, 0);
+}
+
+#[test]
+fn a_claim_that_is_newer_than_the_record_is_told_once_and_not_judged() {
+    let project = Project::new(ARTICLE);
+    project.built();
+    assert_eq!(project.run(&["accept"]).code, 0);
+
+    project.edit(
+        "--| n: {kind",
+        "--| newer: {kind: exact}\nSELECT n > 5 FROM measured.e;\n--| n: {kind",
+    );
+    project.edit("There are", "[It is](claim:newer) so that there are");
+    let stale = project.run(&["check", "--recorded"]);
+    assert_eq!(stale.code, 5, "{}", stale.stderr);
+    let told = stale.stderr.matches("error: ").count();
+    assert_eq!(told, 1, "{}", stale.stderr);
+    assert!(
+        stale.stderr.contains("the record has no claim `newer`"),
+        "{}",
+        stale.stderr
+    );
+    assert!(stale.stdout.contains("skipped"), "{}", stale.stdout);
 }
 
 #[test]
