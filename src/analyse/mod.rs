@@ -472,7 +472,7 @@ impl Analyst<'_> {
             value,
             comparison,
             unit: claim.unit.clone(),
-            reads: reads(self.article, &claim.query),
+            reads: reads(self.article, &claim.query.text.text),
         }))
     }
 }
@@ -529,8 +529,8 @@ fn single_value(table: &Table) -> Result<SingleValue, String> {
 }
 
 /// The experiments whose tables a query reads, in the order of the document.
-fn reads(article: &Article, query: &Statement) -> Vec<String> {
-    let tables = measured_tables(&query.text.text);
+pub fn reads(article: &Article, query: &str) -> Vec<String> {
+    let tables = measured_tables(query);
     let longest_match = |table: &String| {
         article
             .experiments()
