@@ -151,6 +151,29 @@ fn a_damaged_record_or_one_of_a_newer_format_is_told_and_kept() {
 }
 
 #[test]
+fn a_folder_in_the_place_of_a_record_keeps_no_other_article_from_being_done() {
+    let project = Project::new(ARTICLE);
+    project.write("articles/b/article.md", ARTICLE.trim_start());
+    fs::create_dir(project.path("articles/a/record.json")).unwrap();
+    let ran = project.run(&["build"]);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    let told = "error: cannot read `articles/a/record.json`: Is a directory";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    assert!(ran.stdout.contains("./out/b/index.html"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_record_saved_by_an_editor_with_crlf_and_a_byte_order_mark_is_read() {
+    let project = Project::new(ARTICLE);
+    project.built();
+    assert_eq!(project.run(&["accept"]).code, 0);
+    let saved = project.read("articles/a/record.json").replace('\n', "\r\n");
+    project.write("articles/a/record.json", &format!("\u{feff}{saved}"));
+    let ran = project.run(&["check", "--recorded"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+}
+
+#[test]
 fn a_forced_measurement_that_fails_leaves_the_one_before() {
     let project = Project::new(ARTICLE);
     let before = project.built();
