@@ -151,6 +151,38 @@ fn a_damaged_record_or_one_of_a_newer_format_is_told_and_kept() {
 }
 
 #[test]
+fn an_article_that_cannot_be_read_keeps_no_command_from_the_others() {
+    let project = Project::new(ARTICLE);
+    project.write("articles/broken/article.md", "no front matter\n");
+    // Called as the article is, and none.
+    project.write("a", "notes\n");
+    let broken = "articles/broken/article.md:1:1";
+    for (command, of_the_other) in [
+        (&["build"][..], "./out/a/index.html"),
+        (&["status"], "a · profile full"),
+        (&["status", "--json"], "\"article\": \"a\""),
+        (&["accept"], "articles/a/record.json: accepted"),
+        (&["diff"], "a, profile full"),
+        (&["diff", "--json"], "\"article\": \"a\""),
+        (&["list", "articles"], "a  T (Postgres"),
+        (&["check", "--recorded"], "1 holds"),
+    ] {
+        let ran = project.run(command);
+        assert_eq!(ran.code, 2, "{command:?} {}", ran.stderr);
+        assert!(ran.stderr.contains(broken), "{command:?} {}", ran.stderr);
+        let shown = ran.stdout.contains(of_the_other);
+        assert!(shown, "{command:?} {}", ran.stdout);
+    }
+    assert_eq!(project.run(&["check", "--recorded", "a"]).code, 0);
+    project.edit("There are", "Of 77 there are");
+    let linted = project.run(&["lint"]);
+    assert_eq!(linted.code, 2, "{}", linted.stderr);
+    assert!(linted.stderr.contains(broken), "{}", linted.stderr);
+    let unbound = "unbound figure `77`";
+    assert!(linted.stderr.contains(unbound), "{}", linted.stderr);
+}
+
+#[test]
 fn a_folder_in_the_place_of_a_record_keeps_no_other_article_from_being_done() {
     let project = Project::new(ARTICLE);
     project.write("articles/b/article.md", ARTICLE.trim_start());
