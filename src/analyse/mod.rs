@@ -108,36 +108,44 @@ pub fn key(article: &Article, resolved: &Resolved, measurements: &Measurements<'
 
 /// All SQL of the article over its measured tables, by what it is for.
 pub fn queries(article: &Article) -> Fingerprint {
-    let mut fields = BTreeMap::new();
-    let mut put = |name: String, sql: &str| {
-        fields.insert(name, sql.trim().replace("\r\n", "\n"));
-    };
+    let fields = named_queries(article)
+        .into_iter()
+        .map(|(name, sql, _)| (name, sql.trim().replace("\r\n", "\n")))
+        .collect();
+    Fingerprint { fields }
+}
+
+/// Where what each of [`queries`] belongs to is named in the article.
+pub fn query_places(article: &Article) -> BTreeMap<String, Span> {
+    named_queries(article)
+        .into_iter()
+        .map(|(name, _, span)| (name, span))
+        .collect()
+}
+
+fn named_queries(article: &Article) -> Vec<(String, &str, Span)> {
+    let mut named = Vec::new();
     for experiment in article.experiments() {
         // In their order: each may use those before it.
         for (number, (name, sql)) in (1..).zip(&experiment.derive) {
             let id = &experiment.id.value;
-            put(format!("derive {number} of `{id}`, `{name}`"), &sql.value);
+            let name = format!("derive {number} of `{id}`, `{name}`");
+            named.push((name, sql.value.as_str(), experiment.id.span));
         }
     }
     for claim in article.claims() {
-        put(
-            Record::claim_query(&claim.name.value),
-            &claim.query.text.text,
-        );
+        let name = Record::claim_query(&claim.name.value);
+        named.push((name, claim.query.text.text.as_str(), claim.name.span));
     }
     for table in article.tables() {
-        put(
-            format!("table `{}`", table.id.value),
-            &table.query.text.text,
-        );
+        let name = format!("table `{}`", table.id.value);
+        named.push((name, table.query.text.text.as_str(), table.id.span));
     }
     for chart in article.charts() {
-        put(
-            format!("chart `{}`", chart.id.value),
-            &chart.query.text.text,
-        );
+        let name = format!("chart `{}`", chart.id.value);
+        named.push((name, chart.query.text.text.as_str(), chart.id.span));
     }
-    Fingerprint { fields }
+    named
 }
 
 /// Lays the measurements out on the server and evaluates every query of the article over them.
@@ -464,7 +472,7 @@ impl Analyst<'_> {
             value,
             comparison,
             unit: claim.unit.clone(),
-            reads: reads(self.article, &claim.query),
+            reads: reads(self.article, &claim.query.text.text),
         }))
     }
 }
@@ -521,8 +529,8 @@ fn single_value(table: &Table) -> Result<SingleValue, String> {
 }
 
 /// The experiments whose tables a query reads, in the order of the document.
-fn reads(article: &Article, query: &Statement) -> Vec<String> {
-    let tables = measured_tables(&query.text.text);
+pub fn reads(article: &Article, query: &str) -> Vec<String> {
+    let tables = measured_tables(query);
     let longest_match = |table: &String| {
         article
             .experiments()

@@ -132,7 +132,7 @@ fn a_claim_reads_the_experiments_whose_tables_it_names() {
     let article = article(ARTICLE);
     let read: Vec<Vec<String>> = article
         .claims()
-        .map(|claim| reads(&article, &claim.query))
+        .map(|claim| reads(&article, &claim.query.text.text))
         .collect();
     assert_eq!(read, [vec!["insert"], vec!["insert", "insert_more"]]);
 }

@@ -9,7 +9,7 @@ use super::lock;
 use super::project::Project;
 use super::record::{Context, record_path};
 use super::requote::{Quotes, requote};
-use super::terminal::{for_each, print, tell, worst};
+use super::terminal::{both, for_each, print, tell, worst};
 use crate::diagnostic::Diagnostic;
 use crate::engine::EngineChoice;
 use crate::exit_code::{Failure, Outcome};
@@ -33,7 +33,7 @@ pub fn accept(
         ));
     }
     let pins = project.pins()?;
-    let articles = project.articles(names, &pins)?;
+    let (articles, all_read) = project.articles(names, &pins)?;
     let runtime = runtime()?;
     let (outcomes, all_done) = for_each(&articles, |article| {
         // What a build is measuring is accepted when it is whole.
@@ -44,7 +44,7 @@ pub fn accept(
         print(&told)?;
         requote(article, &record, quotes, &pins)
     });
-    all_done?;
+    both(all_read, all_done)?;
     Ok(worst(outcomes))
 }
 

@@ -211,12 +211,7 @@ pub fn staleness(article: &Article, record: &Record, pins: &Pins) -> Vec<Diagnos
         problems.push(Diagnostic::error(problem).at(&article.source, claim.name.span));
     }
     let queries = analyse::queries(article);
-    if !record.queries.fields.is_empty() && record.queries != queries {
-        problems.push(Diagnostic::error(format!(
-            "the record's values are stale: {}",
-            changed(&record.queries, &queries)
-        )));
-    }
+    problems.extend(other_queries(article, record, &queries));
     let used: BTreeSet<String> = (queries.fields.values())
         .flat_map(|sql| variables_of_text(sql))
         .map(|variable| variable.name)
@@ -240,6 +235,33 @@ pub fn staleness(article: &Article, record: &Record, pins: &Pins) -> Vec<Diagnos
     problems
         .into_iter()
         .map(|problem| problem.hint(hint.clone()))
+        .collect()
+}
+
+/// Queries that were edited since, each at its place. Of records that have none nothing is known.
+fn other_queries(article: &Article, record: &Record, now: &Fingerprint) -> Vec<Diagnostic> {
+    if record.queries.fields.is_empty() {
+        return Vec::new();
+    }
+    let places = analyse::query_places(article);
+    let differences = record.queries.differences(now).into_iter();
+    differences
+        // A claim without a value is told as such.
+        .filter(|difference| {
+            difference.before.is_some()
+                || !(article.claims().map(|claim| &claim.name.value)).any(|name| {
+                    Record::claim_query(name) == difference.input
+                        && !record.claims.contains_key(name)
+                })
+        })
+        .map(|difference| {
+            let place = places.get(&difference.input).copied();
+            let problem = format!("the record's values are stale: {difference}");
+            match place {
+                Some(span) => Diagnostic::error(problem).at(&article.source, span),
+                None => Diagnostic::error(problem),
+            }
+        })
         .collect()
 }
 

@@ -7,7 +7,7 @@ mod text;
 use super::check::staleness;
 use super::project::Project;
 use super::record::{Context, measurements, record_path};
-use super::terminal::{for_each, look, print, worst};
+use super::terminal::{both, for_each, look, print, worst};
 use crate::article::Article;
 use crate::diagnostic::Diagnostic;
 use crate::engine::EngineChoice;
@@ -37,7 +37,7 @@ pub fn diff(
     json: bool,
 ) -> Result<Outcome, Failure> {
     let pins = project.pins()?;
-    let articles = project.articles(names, &pins)?;
+    let (articles, all_read) = project.articles(names, &pins)?;
     let (found, all_done) = for_each(&articles, |article| {
         let context = Context::new(project, &pins, article, profile, engine)?;
         let found = one(&context, &pins)?;
@@ -54,7 +54,7 @@ pub fn diff(
         let text = serde_json::to_string_pretty(&document).expect("strings and lists are JSON");
         print(&format!("{text}\n"))?;
     }
-    all_done?;
+    both(all_read, all_done)?;
     Ok(worst(found.iter().map(|one| match one.state {
         State::NoRecord => Outcome::RecordStale,
         State::NothingPending | State::Compared => Outcome::Holds,

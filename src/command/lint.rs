@@ -1,7 +1,7 @@
 //! `lint`: everything about an article that needs no measuring.
 
 use super::project::Project;
-use super::terminal::{print, tell_diagnostics};
+use super::terminal::{both, print, tell_diagnostics};
 use crate::article::Article;
 use crate::diagnostic::Severity;
 use crate::exit_code::{Failure, Outcome};
@@ -13,7 +13,7 @@ pub fn lint(project: &Project, names: &[String]) -> Result<Outcome, Failure> {
     let pins = project.pins()?;
     let mut errors = Vec::new();
     let mut warnings = 0;
-    let articles = project.articles(names, &pins)?;
+    let (articles, all_read) = project.articles(names, &pins)?;
     for article in &articles {
         for finding in render::check(article)
             .into_iter()
@@ -27,13 +27,14 @@ pub fn lint(project: &Project, names: &[String]) -> Result<Outcome, Failure> {
             }
         }
     }
-    if errors.is_empty() {
-        let of = articles.len();
-        print(&format!("{of} article(s), {warnings} warning(s)\n"))?;
-        Ok(Outcome::Holds)
-    } else {
-        Err(Failure::Article(errors))
-    }
+    let all_done = match errors.as_slice() {
+        [] => Ok(()),
+        _ => Err(Failure::Article(errors)),
+    };
+    both(all_read, all_done)?;
+    let of = articles.len();
+    print(&format!("{of} article(s), {warnings} warning(s)\n"))?;
+    Ok(Outcome::Holds)
 }
 
 /// Refuses an article with findings that its front matter makes errors. `build` and `check` ask this

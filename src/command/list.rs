@@ -27,7 +27,7 @@ pub enum Catalogue {
 
 pub fn list(project: &Project, catalogue: Catalogue) -> Result<Outcome, Failure> {
     let text = match catalogue {
-        Catalogue::Articles => articles(project)?,
+        Catalogue::Articles => return articles(project),
         Catalogue::Instruments => instruments(),
         Catalogue::Functions => pairs(FUNCTIONS.iter().copied()),
         Catalogue::Charts => pairs(CHARTS.iter().map(|entry| (entry.name, entry.description))),
@@ -41,10 +41,11 @@ pub fn list(project: &Project, catalogue: Catalogue) -> Result<Outcome, Failure>
     Ok(Outcome::Holds)
 }
 
-fn articles(project: &Project) -> Result<String, Failure> {
+fn articles(project: &Project) -> Result<Outcome, Failure> {
     let pins = project.pins()?;
     let mut text = String::new();
-    for article in project.articles(&[], &pins)? {
+    let (articles, all_read) = project.articles(&[], &pins)?;
+    for article in articles {
         let _ = writeln!(
             text,
             "{}  {} (Postgres {}, {} experiments, {} claims)",
@@ -55,7 +56,8 @@ fn articles(project: &Project) -> Result<String, Failure> {
             article.claims().count()
         );
     }
-    Ok(text)
+    print(&text)?;
+    all_read.map(|()| Outcome::Holds)
 }
 
 fn instruments() -> String {

@@ -80,8 +80,13 @@ impl Project {
         }
     }
 
-    /// The articles named, or all of the project's; the mistakes of all of them together.
-    pub fn articles(&self, names: &[String], pins: &Pins) -> Result<Vec<Article>, Failure> {
+    /// The articles named, or all of the project's, that can be read; then what is wrong with the
+    /// others, all of it together, which keeps none of these from being done.
+    pub fn articles(
+        &self,
+        names: &[String],
+        pins: &Pins,
+    ) -> Result<(Vec<Article>, Result<(), Failure>), Failure> {
         let mut articles = Vec::new();
         let mut problems = Vec::new();
         for path in self.paths(names)? {
@@ -91,11 +96,11 @@ impl Project {
                 Err(failure) => return Err(failure),
             }
         }
-        if problems.is_empty() {
-            Ok(articles)
-        } else {
-            Err(Failure::Article(problems))
-        }
+        let all_read = match problems.as_slice() {
+            [] => Ok(()),
+            _ => Err(Failure::Article(problems)),
+        };
+        Ok((articles, all_read))
     }
 
     /// What is measured of an article and not accepted yet, and drawn charts: in `.remeasure`
@@ -141,13 +146,14 @@ impl Project {
         Ok(paths)
     }
 
-    /// A file, a folder with an `article.md`, or a slug.
+    /// A folder with an `article.md`, a slug, or a file: a file that is called as an article is, in
+    /// the folder where the command is given, is mostly something else.
     fn find(&self, name: &str) -> Result<PathBuf, Failure> {
         let given = Path::new(name);
         let candidates = [
-            given.to_owned(),
             given.join("article.md"),
             self.articles_folder().join(name).join("article.md"),
+            given.to_owned(),
         ];
         if let Some(found) = candidates.into_iter().find(|path| path.is_file()) {
             return Ok(found);

@@ -6,7 +6,7 @@ mod explain;
 use super::check::staleness;
 use super::project::Project;
 use super::record::{Context, record_path};
-use super::terminal::{for_each, print, worst};
+use super::terminal::{both, for_each, print, worst};
 use crate::article::Article;
 use crate::engine::EngineChoice;
 use crate::engine::pins::Pins;
@@ -80,8 +80,9 @@ pub fn status(
     json: bool,
 ) -> Result<Outcome, Failure> {
     let pins = project.pins()?;
-    let articles = project.articles(names, &pins)?;
-    if let Some(id) = explain {
+    let (articles, all_read) = project.articles(names, &pins)?;
+    // It may be in one that cannot be read.
+    if let Some(id) = explain.filter(|_| all_read.is_ok()) {
         explain::exists(id, &articles)?;
     }
     let (found, all_done) = for_each(&articles, |article| {
@@ -103,7 +104,7 @@ pub fn status(
         let text = serde_json::to_string_pretty(&document).expect("strings and lists are JSON");
         print(&format!("{text}\n"))?;
     }
-    all_done?;
+    both(all_read, all_done)?;
     Ok(worst(found.iter().map(
         |status| match status.record.state {
             RecordState::Current => Outcome::Holds,

@@ -194,6 +194,16 @@ pub fn for_each<'a, A, T>(
     (done, gathered(failures))
 }
 
+/// What came of reading all articles and of doing those that could be read.
+pub fn both(all_read: Result<(), Failure>, all_done: Result<(), Failure>) -> Result<(), Failure> {
+    gathered(
+        [all_read, all_done]
+            .into_iter()
+            .filter_map(Result::err)
+            .collect(),
+    )
+}
+
 /// Whether the articles that come after this one would meet it too.
 pub fn meets_all(failure: &Failure) -> bool {
     matches!(failure, Failure::Internal(_) | Failure::Interrupted { .. })

@@ -124,6 +124,9 @@ const NOT_A_RATIO: &str = "a comparison is a ratio: its unit is ×";
 /// Why a noisy claim is not judged against another machine's record.
 pub const OF_THIS_MACHINE: &str = "noisy: of this machine, not judged here";
 
+/// Why a claim is not judged that the record, read again, says nothing of.
+const NOT_RECORDED: &str = "the record has no value of it";
+
 /// One claim with everything it is judged by.
 struct Bench<'a> {
     claim: &'a Claim,
@@ -191,6 +194,10 @@ impl<'a> Bench<'a> {
         {
             let (only, here) = (&only.value, self.context.profile);
             return Some(format!("holds in profile `{only}` only, this is `{here}`"));
+        }
+        // A claim that was written after the record; what was measured now has a value of each.
+        if !self.context.measured_here && self.measured().is_none() {
+            return Some(NOT_RECORDED.to_owned());
         }
         (self.claim.kind == ClaimKind::Noisy && self.is_elsewhere())
             .then(|| OF_THIS_MACHINE.to_owned())

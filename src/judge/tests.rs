@@ -383,6 +383,26 @@ fn quotes_come_in_the_order_of_the_prose_then_claims_that_ask_something_themselv
 }
 
 #[test]
+fn a_claim_that_a_record_read_again_does_not_have_is_skipped() {
+    let article = article(
+        "[76](claim:quoted)",
+        vec![claim("quoted", "B", ""), claim("alone", "", "")],
+    );
+    let context = Context {
+        measured_here: false,
+        ..here()
+    };
+    let verdicts = judge(&article, &record("a", &[]), &context);
+    assert_eq!(verdicts.len(), 3);
+    for verdict in verdicts {
+        let Outcome::Skipped { reason } = &verdict.outcome else {
+            panic!("{verdict:?}");
+        };
+        assert_eq!(reason, "the record has no value of it");
+    }
+}
+
+#[test]
 fn a_claim_of_another_profile_is_skipped_and_never_holds() {
     let mut only_full = claim("x", "B", "");
     only_full.profile = Some(crate::source::Spanned::new("full".to_owned(), 0..0));

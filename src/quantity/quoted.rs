@@ -1,8 +1,10 @@
 //! Reads the numeral that people write in prose: `76 bytes`, `−1,234.5`, `754k rows/s`, `65%`,
 //! `8,023,5xx`, `1.3–1.8 µs`, `1 min 23 s`. Entry: [`numeral`]. It finds the first numeral of a
-//! text, then what multiplies it and its unit ([`suffix`]), then a second numeral where the two are
-//! a range or one length of time ([`pair`]).
+//! text, refuses it where a reader sees more of it than is read ([`continued`]), then what
+//! multiplies it and its unit ([`suffix`]), then a second numeral where the two are a range or one
+//! length of time ([`pair`]).
 
+mod continued;
 mod pair;
 mod suffix;
 
@@ -153,6 +155,7 @@ impl Reader<'_> {
                 continue;
             }
             let written = self.written(self.sign_start(digit))?;
+            self.not_signed_otherwise(&written)?;
             if !self.is_ordinal(written.end) {
                 return Ok(written);
             }
@@ -172,10 +175,7 @@ impl Reader<'_> {
 
     /// Where a numeral whose first digit is at `digit` begins: at its point, at its sign.
     fn sign_start(&self, digit: usize) -> usize {
-        let outside = |at: usize| {
-            self.char_before(at)
-                .is_none_or(|c| c.is_whitespace() || "([{~≈<>≤≥=:\"'“‘*_".contains(c))
-        };
+        let outside = |at: usize| self.is_outside(at);
         let signed = |start: usize| match self.char_before(start) {
             Some(sign @ ('+' | '-' | '−')) if outside(start - sign.len_utf8()) => {
                 start - sign.len_utf8()
@@ -190,6 +190,12 @@ impl Reader<'_> {
             }
         }
         signed(digit)
+    }
+
+    /// Whether a word or a number may begin at `at`.
+    fn is_outside(&self, at: usize) -> bool {
+        self.char_before(at)
+            .is_none_or(|c| c.is_whitespace() || "([{~≈<>≤≥=:\"'“‘*_".contains(c))
     }
 
     fn word_end(&self, at: usize) -> usize {
@@ -352,7 +358,8 @@ impl Reader<'_> {
         from + run
     }
 
-    /// Refuses what only begins like a numeral: dates, versions, times, fractions.
+    /// Refuses what only begins like a numeral: dates, versions, times, fractions, and whatever a
+    /// reader sees more digits in than are read here.
     fn checked_end(&self, start: usize, at: usize) -> Result<usize, NumeralError> {
         let rest = self.rest(at);
         let why = match self.char_at(at) {
@@ -361,11 +368,7 @@ impl Reader<'_> {
                 ':' => "quote one number, not a proportion or a time",
                 _ => "write a fraction as a decimal or a percentage",
             },
-            Some(more) if more.is_numeric() && !more.is_ascii() => {
-                let why = "write a fraction as a decimal, and no digits but 0 to 9";
-                return Err(malformed(self.text, why, start..at + more.len_utf8()));
-            }
-            _ => return Ok(at),
+            _ => return self.not_continued(start, at).map(|()| at),
         };
         let length = rest
             .find(|c: char| !(c.is_ascii_digit() || ".:/".contains(c)))

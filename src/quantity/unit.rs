@@ -188,11 +188,11 @@ pub(super) fn known(word: &str, bytes: BytesMeaning) -> Option<Term> {
 fn byte_scale(word: &str, bytes: BytesMeaning) -> Option<BigDecimal> {
     let (base, power) = match (word, word.to_ascii_lowercase().as_str()) {
         ("B", _) | (_, "byte" | "bytes") => return Some(1.into()),
-        ("kB" | "KB", _) | (_, "kilobyte" | "kilobytes") => (None, 1),
-        ("MB", _) | (_, "megabyte" | "megabytes") => (None, 2),
-        ("GB", _) | (_, "gigabyte" | "gigabytes") => (None, 3),
-        ("TB", _) | (_, "terabyte" | "terabytes") => (None, 4),
-        ("PB", _) | (_, "petabyte" | "petabytes") => (None, 5),
+        ("kB" | "KB", _) | (_, "kilobyte" | "kilobytes" | "kbyte" | "kbytes") => (None, 1),
+        ("MB", _) | (_, "megabyte" | "megabytes" | "mbyte" | "mbytes") => (None, 2),
+        ("GB", _) | (_, "gigabyte" | "gigabytes" | "gbyte" | "gbytes") => (None, 3),
+        ("TB", _) | (_, "terabyte" | "terabytes" | "tbyte" | "tbytes") => (None, 4),
+        ("PB", _) | (_, "petabyte" | "petabytes" | "pbyte" | "pbytes") => (None, 5),
         ("KiB" | "kiB", _) | (_, "kibibyte" | "kibibytes") => (Some(1024_u64), 1),
         ("MiB", _) | (_, "mebibyte" | "mebibytes") => (Some(1024), 2),
         ("GiB", _) | (_, "gibibyte" | "gibibytes") => (Some(1024), 3),
@@ -211,12 +211,12 @@ fn time_scale(word: &str) -> Option<BigDecimal> {
     let thousandths = |exponent| Some(BigDecimal::new(1.into(), exponent));
     match word.to_lowercase().as_str() {
         _ if word.chars().count() == 1 && word != "s" && word != "h" && word != "d" => None,
-        "ns" | "nanosecond" | "nanoseconds" => thousandths(9),
+        "ns" | "nsec" | "nsecs" | "nanosecond" | "nanoseconds" => thousandths(9),
         // The micro sign, the Greek letter that looks like it, and plain u.
-        "µs" | "μs" | "us" | "microsecond" | "microseconds" => {
+        "µs" | "μs" | "us" | "usec" | "usecs" | "µsec" | "microsecond" | "microseconds" => {
             (word != "US" && word != "Us").then(|| BigDecimal::new(1.into(), 6))
         }
-        "ms" | "msec" | "millisecond" | "milliseconds" => {
+        "ms" | "msec" | "msecs" | "millisecond" | "milliseconds" => {
             (word != "MS" && word != "Ms").then(|| BigDecimal::new(1.into(), 3))
         }
         "s" | "sec" | "secs" | "second" | "seconds" => Some(1.into()),

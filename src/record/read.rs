@@ -27,11 +27,17 @@ pub fn read_record(path: &Path) -> Result<Option<Record>, Failure> {
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Failure::io("read", path, &error)),
+        // A folder in its place, a loop of links: this article's record, and no other's.
+        Err(error) => {
+            let problem = format!("cannot read `{}`: {error}", path.display());
+            return Err(Failure::Record(Diagnostic::error(problem).hint(HINT)));
+        }
     };
     // What is no UTF-8 is no JSON either, and is told as such, at its place.
     let text = String::from_utf8_lossy(&bytes);
-    parse_record(&path.display().to_string(), &text)
+    // Editors put a byte order mark there.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    parse_record(&path.display().to_string(), text)
         .map(Some)
         .map_err(Failure::Record)
 }

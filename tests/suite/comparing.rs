@@ -328,7 +328,8 @@ fn an_explanation_names_each_input_and_what_changed_of_it() {
             "t",
             "      table `t` changed from `SELECT n FROM measured.once` to `SELECT n + 1 FROM measured.once`\n",
         ),
-        ("same", "    against what is accepted: the same\n"),
+        // What it reads is measured otherwise.
+        ("same", "      experiment `e` changed\n"),
     ] {
         let ran = run(&project, &["status", "--explain", id]);
         assert!(ran.stdout.contains(expected), "{id} {}", ran.stdout);

@@ -38,10 +38,39 @@ fn a_record_whose_queries_were_edited_since_is_stale() {
     let told = "the record's values are stale: claim `n` changed from `SELECT n FROM measured.e` \
                 to `SELECT n + 1 FROM measured.e`";
     assert!(stale.stderr.contains(told), "{}", stale.stderr);
+    // The article begins behind the first line end.
+    let line = ARTICLE[..ARTICLE.find("--| n: {kind").unwrap()]
+        .matches('\n')
+        .count();
+    let place = format!("article.md:{line}:5");
+    assert!(stale.stderr.contains(&place), "{}", stale.stderr);
     assert_eq!(project.run(&["status"]).code, 5);
     // What was accepted of another query is no measure of this one.
     project.edit("[10 bytes]", "[11 bytes]");
     assert_eq!(project.build().code, 0);
+}
+
+#[test]
+fn a_claim_that_is_newer_than_the_record_is_told_once_and_not_judged() {
+    let project = Project::new(ARTICLE);
+    project.built();
+    assert_eq!(project.run(&["accept"]).code, 0);
+
+    project.edit(
+        "--| n: {kind",
+        "--| newer: {kind: exact}\nSELECT n > 5 FROM measured.e;\n--| n: {kind",
+    );
+    project.edit("There are", "[It is](claim:newer) so that there are");
+    let stale = project.run(&["check", "--recorded"]);
+    assert_eq!(stale.code, 5, "{}", stale.stderr);
+    let told = stale.stderr.matches("error: ").count();
+    assert_eq!(told, 1, "{}", stale.stderr);
+    assert!(
+        stale.stderr.contains("the record has no claim `newer`"),
+        "{}",
+        stale.stderr
+    );
+    assert!(stale.stdout.contains("skipped"), "{}", stale.stdout);
 }
 
 #[test]
@@ -119,6 +148,61 @@ fn a_damaged_record_or_one_of_a_newer_format_is_told_and_kept() {
         }
         assert_eq!(project.read("articles/a/record.json"), text);
     }
+}
+
+#[test]
+fn an_article_that_cannot_be_read_keeps_no_command_from_the_others() {
+    let project = Project::new(ARTICLE);
+    project.write("articles/broken/article.md", "no front matter\n");
+    // Called as the article is, and none.
+    project.write("a", "notes\n");
+    let broken = "articles/broken/article.md:1:1";
+    for (command, of_the_other) in [
+        (&["build"][..], "./out/a/index.html"),
+        (&["status"], "a · profile full"),
+        (&["status", "--json"], "\"article\": \"a\""),
+        (&["accept"], "articles/a/record.json: accepted"),
+        (&["diff"], "a, profile full"),
+        (&["diff", "--json"], "\"article\": \"a\""),
+        (&["list", "articles"], "a  T (Postgres"),
+        (&["check", "--recorded"], "1 holds"),
+    ] {
+        let ran = project.run(command);
+        assert_eq!(ran.code, 2, "{command:?} {}", ran.stderr);
+        assert!(ran.stderr.contains(broken), "{command:?} {}", ran.stderr);
+        let shown = ran.stdout.contains(of_the_other);
+        assert!(shown, "{command:?} {}", ran.stdout);
+    }
+    assert_eq!(project.run(&["check", "--recorded", "a"]).code, 0);
+    project.edit("There are", "Of 77 there are");
+    let linted = project.run(&["lint"]);
+    assert_eq!(linted.code, 2, "{}", linted.stderr);
+    assert!(linted.stderr.contains(broken), "{}", linted.stderr);
+    let unbound = "unbound figure `77`";
+    assert!(linted.stderr.contains(unbound), "{}", linted.stderr);
+}
+
+#[test]
+fn a_folder_in_the_place_of_a_record_keeps_no_other_article_from_being_done() {
+    let project = Project::new(ARTICLE);
+    project.write("articles/b/article.md", ARTICLE.trim_start());
+    fs::create_dir(project.path("articles/a/record.json")).unwrap();
+    let ran = project.run(&["build"]);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    let told = "error: cannot read `articles/a/record.json`: Is a directory";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    assert!(ran.stdout.contains("./out/b/index.html"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_record_saved_by_an_editor_with_crlf_and_a_byte_order_mark_is_read() {
+    let project = Project::new(ARTICLE);
+    project.built();
+    assert_eq!(project.run(&["accept"]).code, 0);
+    let saved = project.read("articles/a/record.json").replace('\n', "\r\n");
+    project.write("articles/a/record.json", &format!("\u{feff}{saved}"));
+    let ran = project.run(&["check", "--recorded"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
 
 #[test]

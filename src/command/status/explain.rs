@@ -132,56 +132,82 @@ fn fixture(context: &Context<'_>, id: &str) -> Explained {
     }
 }
 
-/// The query, its params, and for a claim its unit.
+/// The query, its params, the experiments it reads with what they derive, and for a claim its unit.
 fn query(context: &Context<'_>, kind: &'static str, id: &str) -> Explained {
     let article = context.article;
     let name = match kind {
         "claim" => Record::claim_query(id),
         kind => format!("{kind} `{id}`"),
     };
-    let mut fields = BTreeMap::new();
-    let mut put = |name: String, value: Option<String>| {
-        if let Some(value) = value {
-            fields.insert(name, value);
-        }
-    };
-    let sql = analyse::queries(article).fields.remove(&name);
-    let variables: Vec<String> = sql
-        .iter()
-        .flat_map(|sql| variables_of_text(sql))
-        .map(|variable| variable.name)
-        .collect();
-    put(name.clone(), sql);
-    for param in &variables {
-        let value = context.resolved.params.get(param);
-        put(format!("param `{param}`"), value.map(ToString::to_string));
-    }
-    let claim = article
-        .claims()
-        .find(|one| kind == "claim" && one.name.value == id);
-    put(
-        "unit".to_owned(),
-        claim.and_then(|claim| claim.unit.clone()),
+    let queries = analyse::queries(article);
+    let planned = context.plan(&Force::Nothing);
+    let now = query_inputs(
+        article,
+        &name,
+        &queries,
+        |param| context.resolved.params.get(param).map(ToString::to_string),
+        |read| {
+            let item = planned.iter().find(|item| item.experiment.id.value == read);
+            item.map(|item| item.fingerprint.sha256())
+        },
+        article
+            .claims()
+            .find(|one| kind == "claim" && one.name.value == id)
+            .and_then(|claim| claim.unit.clone()),
     );
     let accepted = context.accepted.as_ref().and_then(|record| {
-        let sql = record.queries.fields.get(&name)?;
-        let mut fields = BTreeMap::from([(name.clone(), sql.clone())]);
-        for variable in variables_of_text(sql) {
-            if let Some(value) = record.params.get(&variable.name) {
-                fields.insert(format!("param `{}`", variable.name), value.clone());
-            }
-        }
+        record.queries.fields.get(&name)?;
+        let experiments = &record.experiments;
         let claim = record.claims.get(id).filter(|_| kind == "claim");
-        if let Some(unit) = claim.and_then(|claim| claim.unit.clone()) {
-            fields.insert("unit".to_owned(), unit);
-        }
-        Some(Fingerprint { fields })
+        Some(query_inputs(
+            article,
+            &name,
+            &record.queries,
+            |param| record.params.get(param).cloned(),
+            |read| experiments.get(read).map(|one| one.fingerprint.clone()),
+            claim.and_then(|claim| claim.unit.clone()),
+        ))
     });
-    let now = Fingerprint { fields };
     Explained {
         accepted: accepted.map(|before| Against::new(&before, &now, None)),
         ..Explained::of(id, kind, now)
     }
+}
+
+/// `experiment` and `param` say what was, or is, of that name.
+fn query_inputs(
+    article: &Article,
+    name: &str,
+    queries: &Fingerprint,
+    param: impl Fn(&str) -> Option<String>,
+    experiment: impl Fn(&str) -> Option<String>,
+    unit: Option<String>,
+) -> Fingerprint {
+    let mut fields = BTreeMap::new();
+    let sql = queries.fields.get(name).cloned().unwrap_or_default();
+    let mut all_sql = vec![sql.clone()];
+    for read in analyse::reads(article, &sql) {
+        let derived = format!(" of `{read}`, ");
+        for (name, sql) in &queries.fields {
+            if name.starts_with("derive ") && name.contains(&derived) {
+                fields.insert(name.clone(), sql.clone());
+                all_sql.push(sql.clone());
+            }
+        }
+        if let Some(hash) = experiment(&read) {
+            fields.insert(format!("experiment `{read}`"), hash);
+        }
+    }
+    for variable in all_sql.iter().flat_map(|sql| variables_of_text(sql)) {
+        if let Some(value) = param(&variable.name) {
+            fields.insert(format!("param `{}`", variable.name), value);
+        }
+    }
+    if let Some(unit) = unit {
+        fields.insert("unit".to_owned(), unit);
+    }
+    fields.insert(name.to_owned(), sql);
+    Fingerprint { fields }
 }
 
 impl Explained {

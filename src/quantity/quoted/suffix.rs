@@ -60,6 +60,7 @@ fn multiplier(word: &str) -> Option<BigDecimal> {
         "G" => 9,
         "T" => 12,
         _ => match word.to_lowercase().as_str() {
+            "hundred" => 2,
             "thousand" => 3,
             "million" | "mn" => 6,
             "billion" | "bn" => 9,

@@ -45,7 +45,9 @@ fn wrong_in(line: &str) -> Vec<String> {
 
 fn article_text(text: &str, unit: &str, bytes: &str, tolerance: &str) -> String {
     let mut text = text.to_owned();
-    for space in ['\u{2009}', '\u{202f}', '\u{a0}'] {
+    for space in [
+        '\u{2009}', '\u{202f}', '\u{a0}', '\u{66c}', '\u{200b}', '\u{ad}', '\u{202e}',
+    ] {
         let escape = space.escape_unicode().to_string();
         text = text.replace(&escape, &space.to_string());
     }
