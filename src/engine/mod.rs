@@ -10,6 +10,7 @@
 // A diagnostic is large, and made when nothing is fast any more.
 #![allow(clippy::result_large_err)]
 
+mod docker;
 mod embedded;
 mod fake;
 pub mod pins;
@@ -22,6 +23,7 @@ pub use trust::{refuse_extension, refuse_setting};
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::exit_code::Failure;
 use crate::record::ServerEnvironment;
+use docker::DockerServer;
 use embedded::Embedded;
 use fake::FakeServer;
 use pins::{Pin, Pins};
@@ -35,6 +37,7 @@ use std::sync::{Mutex, PoisonError};
 pub enum EngineChoice {
     /// The best that can be had here.
     Auto,
+    Docker,
     Embedded,
     /// Answers from a file.
     Fake(PathBuf),
@@ -70,6 +73,7 @@ pub struct Server {
 
 #[derive(Debug)]
 enum Engine {
+    Docker(Box<DockerServer>),
     Embedded(Box<Embedded>),
     Fake(FakeServer),
 }
@@ -94,8 +98,13 @@ pub fn identity(choice: &EngineChoice, pin: &Pin) -> Result<Identity, Failure> {
         })
     };
     match choice {
-        EngineChoice::Auto => embedded("docker is not supported by this build"),
+        EngineChoice::Auto => embedded("docker is used when it is asked for"),
         EngineChoice::Embedded => embedded("asked for"),
+        EngineChoice::Docker => Ok(Identity {
+            engine: "docker",
+            reason: "asked for".to_owned(),
+            digest: pin.image.as_ref().map(|image| image.digest.clone()),
+        }),
         EngineChoice::Fake(file) => Ok(Identity {
             engine: "fake",
             reason: format!("answers from {}", file.display()),
@@ -117,11 +126,12 @@ pub async fn start(choice: &EngineChoice, request: &StartRequest<'_>) -> Result<
         EngineChoice::Auto | EngineChoice::Embedded => {
             Engine::Embedded(Box::new(Embedded::start(request).await?))
         }
+        EngineChoice::Docker => Engine::Docker(Box::new(DockerServer::start(request).await?)),
         EngineChoice::Fake(file) => Engine::Fake(FakeServer::read(file)?),
     };
     let version = match &engine {
         Engine::Fake(fake) => fake.version().unwrap_or(&request.pin.version).to_owned(),
-        Engine::Embedded(_) => request.pin.version.clone(),
+        Engine::Embedded(_) | Engine::Docker(_) => request.pin.version.clone(),
     };
     Ok(Server {
         engine,
@@ -137,18 +147,19 @@ impl EngineChoice {
         match word.split_once(':').unwrap_or((word, "")) {
             ("auto", "") => Ok(Self::Auto),
             ("embedded", "") => Ok(Self::Embedded),
+            ("docker", "") => Ok(Self::Docker),
             ("fake", "") => Err(Failure::article(
                 Diagnostic::error("engine `fake` needs a file with its answers")
                     .hint("write `--engine fake:FILE`"),
             )),
             ("fake", file) => Ok(Self::Fake(file.into())),
-            (known @ ("docker" | "url"), _) => Err(Failure::Engine(
+            (known @ "url", _) => Err(Failure::Engine(
                 Diagnostic::error(format!("engine `{known}` is not supported by this build"))
                     .hint("use `--engine embedded`, which needs no Docker"),
             )),
             _ => {
-                let hint = did_you_mean(word, ["auto", "embedded", "fake"])
-                    .unwrap_or_else(|| "engines are auto, embedded and fake:FILE".into());
+                let hint = did_you_mean(word, ["auto", "docker", "embedded", "fake"])
+                    .unwrap_or_else(|| "engines are auto, docker, embedded and fake:FILE".into());
                 Err(Failure::article(
                     Diagnostic::error(format!("unknown engine `{word}`")).hint(hint),
                 ))
@@ -162,6 +173,7 @@ impl Server {
     pub fn environment(&self) -> ServerEnvironment {
         let (engine, digest, libc) = match &self.engine {
             Engine::Embedded(server) => ("embedded", server.digest(), embedded::libc_version()),
+            Engine::Docker(server) => ("docker", Some(server.digest()), "the image's".to_owned()),
             Engine::Fake(_) => ("fake", None, "none".to_owned()),
         };
         ServerEnvironment {
@@ -214,6 +226,7 @@ impl Server {
     pub async fn connect(&self, database: &str, role: Role) -> Result<Session, SessionError> {
         match &self.engine {
             Engine::Embedded(server) => Session::connect(server.address(), database, role).await,
+            Engine::Docker(server) => Session::connect(server.address(), database, role).await,
             Engine::Fake(server) => Ok(Session::fake(server.connect(role))),
         }
     }
@@ -223,6 +236,7 @@ impl Server {
     pub async fn restart(&mut self, settings: &BTreeMap<String, String>) -> Result<(), Failure> {
         match &mut self.engine {
             Engine::Embedded(server) => server.restart(settings).await,
+            Engine::Docker(server) => server.restart(settings).await,
             Engine::Fake(_) => Ok(()),
         }
     }
@@ -231,6 +245,7 @@ impl Server {
     pub fn log_tail(&self, lines: usize) -> String {
         match &self.engine {
             Engine::Embedded(server) => server.log_tail(lines),
+            Engine::Docker(server) => server.log_tail(lines),
             Engine::Fake(_) => String::new(),
         }
     }
@@ -239,6 +254,7 @@ impl Server {
     pub fn storage(&self) -> String {
         match &self.engine {
             Engine::Embedded(server) => server.storage(),
+            Engine::Docker(server) => server.storage(),
             Engine::Fake(_) => "none".into(),
         }
     }
@@ -246,6 +262,7 @@ impl Server {
     pub async fn stop(self) -> Result<(), Failure> {
         match self.engine {
             Engine::Embedded(server) => server.stop().await,
+            Engine::Docker(server) => server.stop().await,
             Engine::Fake(_) => Ok(()),
         }
     }
@@ -326,7 +343,9 @@ impl Server {
         );
         let version = match &self.engine {
             Engine::Fake(_) => None,
-            Engine::Embedded(_) => session.execute(&version).await?.rows.into_iter().next(),
+            Engine::Embedded(_) | Engine::Docker(_) => {
+                session.execute(&version).await?.rows.into_iter().next()
+            }
         };
         session.close().await;
         let version = version.and_then(|row| row.into_iter().next().flatten());

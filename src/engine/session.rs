@@ -94,9 +94,15 @@ pub fn quote_literal(text: &str) -> String {
 /// Where a server listens, and its log.
 #[derive(Clone, Debug)]
 pub(super) struct Address {
-    pub socket_directory: PathBuf,
+    pub host: Host,
     pub port: u16,
     pub log: PathBuf,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Host {
+    /// A folder with the socket; who may enter it may connect.
+    Socket(PathBuf),
 }
 
 /// An open connection.
@@ -209,7 +215,9 @@ fn lock(heard: &Mutex<Heard>) -> std::sync::MutexGuard<'_, Heard> {
 impl Postgres {
     async fn connect(address: &Address, database: &str, role: Role) -> Result<Self, SessionError> {
         let (client, mut connection) = tokio_postgres::Config::new()
-            .host_path(&address.socket_directory)
+            .host_path(match &address.host {
+                Host::Socket(directory) => directory,
+            })
             .port(address.port)
             .user(role.name())
             .dbname(database)
