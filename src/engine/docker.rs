@@ -8,6 +8,7 @@
 mod container;
 mod endpoint;
 mod error;
+mod guard;
 mod image;
 mod strays;
 mod template;

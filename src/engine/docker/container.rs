@@ -4,6 +4,7 @@
 
 use super::endpoint::Daemon;
 use super::error::{failure, full_text};
+use super::guard::Guard;
 use super::image::Image;
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
@@ -12,7 +13,7 @@ use bollard::container::LogOutput;
 use bollard::exec::StartExecResults;
 use bollard::models::{ContainerCreateBody, ExecConfig, HostConfig};
 use bollard::query_parameters::{
-    AttachContainerOptionsBuilder, CreateContainerOptions, RemoveContainerOptionsBuilder,
+    AttachContainerOptionsBuilder, CreateContainerOptionsBuilder, RemoveContainerOptionsBuilder,
     UploadToContainerOptionsBuilder,
 };
 use futures_util::StreamExt;
@@ -47,7 +48,9 @@ pub struct Limits {
 /// A container, from its creation on. Dropping it lets the daemon end and remove it.
 pub struct Container {
     docker: Docker,
-    id: String,
+    name: String,
+    /// Removes the container when this program dies.
+    guard: Option<Guard>,
     input: Option<Pin<Box<dyn AsyncWrite + Send>>>,
     /// Everything that was printed, and whether the output has ended.
     printed: Arc<Mutex<Printed>>,
@@ -62,7 +65,9 @@ struct Printed {
 
 impl std::fmt::Debug for Container {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Container").field("id", &self.id).finish()
+        f.debug_struct("Container")
+            .field("name", &self.name)
+            .finish()
     }
 }
 
@@ -72,25 +77,33 @@ const PROCESSES: i64 = 1024;
 impl Container {
     /// Creates the container; nothing in it runs yet.
     pub async fn create(daemon: &Daemon, design: &Design<'_>) -> Result<Self, Failure> {
-        let created = daemon
-            .docker
-            .create_container(None::<CreateContainerOptions>, body(design))
-            .await
-            .map_err(|error| failure("create a container", &error))?;
-        Ok(Self {
+        let name = name();
+        let guard = Guard::over(daemon, &name)
+            .map_err(|error| Failure::internal(format!("cannot guard a container: {error}")))?;
+        let container = Self {
             docker: daemon.docker.clone(),
-            id: created.id,
+            name,
+            guard,
             input: None,
             printed: Arc::default(),
             reader: None,
-        })
+        };
+        let options = CreateContainerOptionsBuilder::new()
+            .name(&container.name)
+            .build();
+        daemon
+            .docker
+            .create_container(Some(options), body(design))
+            .await
+            .map_err(|error| failure("create a container", &error))?;
+        Ok(container)
     }
 
     /// Unpacks a tar, gzipped or not, below a folder.
     pub async fn upload(&self, folder: &str, tar: Vec<u8>) -> Result<(), Failure> {
         let options = UploadToContainerOptionsBuilder::new().path(folder).build();
         self.docker
-            .upload_to_container(&self.id, Some(options), bollard::body_full(tar.into()))
+            .upload_to_container(&self.name, Some(options), bollard::body_full(tar.into()))
             .await
             .map_err(|error| failure("take files", &error))
     }
@@ -100,7 +113,9 @@ impl Container {
         let options = bollard::query_parameters::DownloadFromContainerOptionsBuilder::new()
             .path(folder)
             .build();
-        let mut stream = self.docker.download_from_container(&self.id, Some(options));
+        let mut stream = self
+            .docker
+            .download_from_container(&self.name, Some(options));
         let mut tar = Vec::new();
         while let Some(part) = stream.next().await {
             tar.extend_from_slice(&part.map_err(|error| failure("give files", &error))?);
@@ -118,7 +133,7 @@ impl Container {
             .build();
         let attached = self
             .docker
-            .attach_container(&self.id, Some(options))
+            .attach_container(&self.name, Some(options))
             .await
             .map_err(|error| failure("attach to a container", &error))?;
         self.input = Some(attached.input);
@@ -148,7 +163,7 @@ impl Container {
             lock(&printed).ended = true;
         }));
         self.docker
-            .start_container(&self.id, None)
+            .start_container(&self.name, None)
             .await
             .map_err(|error| failure("start a container", &error))
     }
@@ -200,7 +215,7 @@ impl Container {
         };
         let exec = self
             .docker
-            .create_exec(&self.id, config)
+            .create_exec(&self.name, config)
             .await
             .map_err(said)?;
         let mut text = String::new();
@@ -222,7 +237,7 @@ impl Container {
     pub async fn granted(&self) -> Result<Limits, Failure> {
         let found = self
             .docker
-            .inspect_container(&self.id, None)
+            .inspect_container(&self.name, None)
             .await
             .map_err(|error| failure("describe a container", &error))?;
         let host = found.host_config.unwrap_or_default();
@@ -236,7 +251,7 @@ impl Container {
 
     /// Whether the kernel ended something in it for want of memory.
     pub async fn ran_out_of_memory(&self) -> bool {
-        let found = self.docker.inspect_container(&self.id, None).await;
+        let found = self.docker.inspect_container(&self.name, None).await;
         found
             .ok()
             .and_then(|found| found.state?.oom_killed)
@@ -250,19 +265,26 @@ impl Container {
             .force(true)
             .v(true)
             .build();
-        let removed = self.docker.remove_container(&self.id, Some(options)).await;
+        let removed = self
+            .docker
+            .remove_container(&self.name, Some(options))
+            .await;
         if let Some(reader) = self.reader.take() {
             reader.abort();
         }
         match removed {
-            Ok(()) => Ok(()),
+            Ok(()) => {}
             // Its standard input has ended: the daemon is removing it already, or has.
             Err(bollard::errors::Error::DockerResponseServerError {
                 status_code: 404 | 409,
                 ..
-            }) => Ok(()),
-            Err(error) => Err(failure("remove a container", &error)),
+            }) => {}
+            Err(error) => return Err(failure("remove a container", &error)),
         }
+        if let Some(guard) = self.guard.take() {
+            guard.dismiss();
+        }
+        Ok(())
     }
 }
 
@@ -274,6 +296,13 @@ impl Drop for Container {
             reader.abort();
         }
     }
+}
+
+/// One that no other container has, also not one of another machine's run on the same daemon.
+fn name() -> String {
+    use std::hash::{BuildHasher, Hasher};
+    let random = std::hash::RandomState::new().build_hasher().finish();
+    format!("remeasure-{}-{random:016x}", std::process::id())
 }
 
 fn lock(printed: &Mutex<Printed>) -> std::sync::MutexGuard<'_, Printed> {
