@@ -19,7 +19,7 @@ use super::embedded::{check_settings, setting_complaints, settings_file};
 use super::session::{Address, Host, Role, Session, log_tail};
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
-use container::{Container, Design, Limits};
+use container::{Container, Design, Limits, PORT, Reach};
 use endpoint::Daemon;
 use image::Image;
 use std::collections::BTreeMap;
@@ -34,13 +34,14 @@ pub struct DockerServer {
     image: Image,
     settings: BTreeMap<String, String>,
     address: Address,
+    /// What the container was granted, as the daemon says, and what it runs.
+    facts: BTreeMap<String, String>,
     // Last: its folder goes after the container.
-    run: RunDirectory,
+    _run: RunDirectory,
 }
 
 const LOG: &str = "log";
 const SOCKET: &str = "socket";
-const PORT: u16 = 5432;
 /// As long as recovery and a large shared memory may take.
 const START_LIMIT: Duration = Duration::from_secs(120);
 const ENDED: &str = "remeasure: the server ended with status";
@@ -58,13 +59,13 @@ impl DockerServer {
             ));
         };
         let (daemon, _) = endpoint::connect().await.map_err(Failure::Engine)?;
-        if !daemon.is_local() {
+        if !daemon.is_here() {
             return Err(Failure::Engine(
                 Diagnostic::error(format!(
                     "a daemon at `{}` is not supported by this build",
                     daemon.endpoint.host
                 ))
-                .note("the server is reached by a socket in a shared folder")
+                .note("the server is reached by a socket or a port of this machine")
                 .hint("use a daemon of this machine, or `--engine embedded`"),
             ));
         }
@@ -83,18 +84,18 @@ impl DockerServer {
         )
         .await?;
         let run = cache.run_directory().map_err(unusable)?;
-        let socket = socket_directory(&run, template.owner).map_err(unusable)?;
+        let socket = match shares_sockets(&daemon) {
+            true => Some(socket_directory(&run, template.owner).map_err(unusable)?),
+            false => None,
+        };
         let container = Container::create(
             &daemon,
             &Design {
                 image: &image,
                 script: include_str!("docker/supervisor.sh"),
-                arguments: arguments(),
-                socket_directory: Some(&socket),
-                limits: Limits {
-                    shm_bytes: Some(shared_memory(request.settings)),
-                    ..Limits::default()
-                },
+                arguments: arguments(socket.is_some()),
+                reach: socket.as_deref().map_or(Reach::Port, Reach::Socket),
+                limits: limits(request)?,
             },
         )
         .await?;
@@ -104,18 +105,56 @@ impl DockerServer {
             image,
             settings: request.settings.clone(),
             address: Address {
-                host: Host::Socket(socket),
+                host: match socket {
+                    Some(directory) => Host::Socket(directory),
+                    None => Host::Loopback {
+                        password: password().map_err(unusable)?,
+                    },
+                },
                 port: PORT,
                 log: run.path().join(LOG),
             },
-            run,
+            facts: BTreeMap::new(),
+            _run: run,
         };
-        let container = server.container()?;
-        container.upload(&template.folder, template.tar).await?;
         let log = server.address.log.clone();
-        server.container_mut()?.start(Some(&log)).await?;
+        let container = server.container_mut()?;
+        // The container starts at once and is filled afterwards: what is attached to dies with us.
+        container.start(Some(&log)).await?;
+        container.upload(&template.folder, template.tar).await?;
+        server.open_the_port().await?;
         server.launch(&BTreeMap::new()).await?;
+        server.facts = server.read_facts().await?;
         Ok(server)
+    }
+
+    /// Where the server is reached by a port: gives its roles their password, lets nobody in
+    /// without it, and asks which port it is.
+    async fn open_the_port(&mut self) -> Result<(), Failure> {
+        let Host::Loopback { password } = &self.address.host else {
+            return Ok(());
+        };
+        let container = self.container()?;
+        // Only what Postgres keeps of a password is seen by others, among the processes.
+        let kept = postgres_protocol::password::scram_sha_256(password.as_bytes());
+        let sql: String = [Role::Tool, Role::Author]
+            .map(|role| format!("ALTER ROLE {} PASSWORD '{kept}';\n\n", role.name()))
+            .concat();
+        let script = "chmod 0700 \"$PGDATA\" && printf '%s' \"$1\" | postgres --single -j -F -D \"$PGDATA\" template1";
+        container
+            .run(&["sh", "-c", script, "sh", &sql])
+            .await
+            .map_err(|said| {
+                Failure::Engine(Diagnostic::error("no password can be set").note(said))
+            })?;
+        let (folder, below) = template::place(&self.image);
+        let rules = "local all all trust\nhost all all all scram-sha-256\n";
+        let tar = packed(&below, &[("pg_hba.conf", rules.to_owned())]).map_err(|error| {
+            Failure::io("pack the rules of", Path::new(&self.image.data), &error)
+        })?;
+        container.upload(&folder, tar).await?;
+        self.address.port = container.published_port().await?;
+        Ok(())
     }
 
     pub fn address(&self) -> &Address {
@@ -130,6 +169,32 @@ impl DockerServer {
     /// Such as `overlay2`… is the daemon's matter; what is known is where it runs.
     pub fn storage(&self) -> String {
         format!("a volume of {}", self.daemon.version)
+    }
+
+    pub fn facts(&self) -> BTreeMap<String, String> {
+        self.facts.clone()
+    }
+
+    async fn read_facts(&self) -> Result<BTreeMap<String, String>, Failure> {
+        let granted = self.container()?.granted().await?;
+        let amount = |value: Option<i64>| value.map(|value| value.to_string());
+        let facts = [
+            ("daemon", Some(self.daemon.version.clone())),
+            ("image", Some(self.image.id.clone())),
+            ("platform", Some(self.image.platform.clone())),
+            ("memory_bytes", amount(granted.memory_bytes)),
+            (
+                "cpus",
+                granted
+                    .nano_cpus
+                    .map(|nano| (nano as f64 / 1e9).to_string()),
+            ),
+            ("shm_bytes", amount(granted.shm_bytes)),
+        ];
+        Ok(facts
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
+            .collect())
     }
 
     pub fn log_tail(&self, lines: usize) -> String {
@@ -245,14 +310,19 @@ impl DockerServer {
     }
 }
 
-fn arguments() -> Vec<String> {
+fn arguments(socket: bool) -> Vec<String> {
+    let listen = if socket {
+        "listen_addresses="
+    } else {
+        "listen_addresses=*"
+    };
     [
         "-k",
         "/var/run/postgresql",
         "-p",
         "5432",
         "-c",
-        "listen_addresses=",
+        listen,
         "-c",
         "unix_socket_permissions=0777",
     ]
@@ -280,6 +350,42 @@ fn socket_directory(run: &RunDirectory, owner: (u32, u32)) -> std::io::Result<Pa
     std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o700))?;
     std::os::unix::fs::chown(&directory, Some(owner.0), Some(owner.1))?;
     Ok(directory)
+}
+
+/// A socket in a shared folder is quicker than a port and needs no network, but only root can give
+/// the folder to the container's user.
+fn shares_sockets(daemon: &Daemon) -> bool {
+    // SAFETY: takes nothing and cannot fail.
+    let root = unsafe { libc::geteuid() } == 0;
+    cfg!(target_os = "linux") && root && daemon.endpoint.host.starts_with("unix://")
+}
+
+/// 128 random bits.
+fn password() -> std::io::Result<String> {
+    use std::io::Read;
+    let mut bits = [0_u8; 16];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bits)?;
+    Ok(bits.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn limits(request: &StartRequest<'_>) -> Result<Limits, Failure> {
+    let asked = &request.limits;
+    let bytes = |name: &str, value: Option<&str>| match value {
+        None => Ok(None),
+        Some(value) => memory_bytes(value).map(Some).ok_or_else(|| {
+            Failure::article(
+                Diagnostic::error(format!("`{name}: {value}` is no size"))
+                    .hint("write a number with kB, MB, GB or TB"),
+            )
+        }),
+    };
+    let shared = bytes("shm_size", asked.shm_size)?;
+    let cpus = asked.cpus.and_then(|cpus| cpus.parse::<f64>().ok());
+    Ok(Limits {
+        memory_bytes: bytes("memory", asked.memory)?,
+        nano_cpus: cpus.map(|cpus| (cpus * 1e9) as i64),
+        shm_bytes: Some(shared.unwrap_or_else(|| shared_memory(request.settings))),
+    })
 }
 
 /// What `/dev/shm` must hold: parallel workers share their memory there, an index build as much as

@@ -48,12 +48,23 @@ pub struct StartRequest<'a> {
     pub pin: &'a Pin,
     /// The article's server settings.
     pub settings: &'a BTreeMap<String, String>,
+    pub limits: Limits<'a>,
     /// See [`default_cache`].
     pub cache: &'a Path,
     /// Fetch nothing.
     pub offline: bool,
     /// Told what takes long: `fetching Postgres 16.15 …`.
     pub progress: &'a dyn Fn(&str),
+}
+
+/// What the article lets a container use, as its front matter has it; None: what there is. Engines
+/// without containers take no notice.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits<'a> {
+    pub memory: Option<&'a str>,
+    pub cpus: Option<&'a str>,
+    /// None: as the settings need.
+    pub shm_size: Option<&'a str>,
 }
 
 /// Where binaries and data directories are kept when nothing else is said.
@@ -181,6 +192,10 @@ impl Server {
             engine: engine.to_owned(),
             engine_reason: self.reason.clone(),
             digest,
+            container: match &self.engine {
+                Engine::Docker(server) => server.facts(),
+                Engine::Embedded(_) | Engine::Fake(_) => BTreeMap::new(),
+            },
             libc,
             extensions: self
                 .extensions
@@ -485,6 +500,7 @@ mod tests {
         let request = StartRequest {
             pin: &pin,
             settings: &settings,
+            limits: Limits::default(),
             cache: folder.path(),
             offline: true,
             progress: &|_| {},

@@ -103,6 +103,8 @@ pub(super) struct Address {
 pub(super) enum Host {
     /// A folder with the socket; who may enter it may connect.
     Socket(PathBuf),
+    /// A port of this machine's loopback interface, with the password of all roles.
+    Loopback { password: String },
 }
 
 /// An open connection.
@@ -214,10 +216,12 @@ fn lock(heard: &Mutex<Heard>) -> std::sync::MutexGuard<'_, Heard> {
 
 impl Postgres {
     async fn connect(address: &Address, database: &str, role: Role) -> Result<Self, SessionError> {
-        let (client, mut connection) = tokio_postgres::Config::new()
-            .host_path(match &address.host {
-                Host::Socket(directory) => directory,
-            })
+        let mut config = tokio_postgres::Config::new();
+        match &address.host {
+            Host::Socket(directory) => config.host_path(directory),
+            Host::Loopback { password } => config.host("127.0.0.1").password(password),
+        };
+        let (client, mut connection) = config
             .port(address.port)
             .user(role.name())
             .dbname(database)

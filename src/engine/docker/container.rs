@@ -11,7 +11,7 @@ use crate::exit_code::Failure;
 use bollard::Docker;
 use bollard::container::LogOutput;
 use bollard::exec::StartExecResults;
-use bollard::models::{ContainerCreateBody, ExecConfig, HostConfig};
+use bollard::models::{ContainerCreateBody, ExecConfig, HostConfig, PortBinding};
 use bollard::query_parameters::{
     AttachContainerOptionsBuilder, CreateContainerOptionsBuilder, RemoveContainerOptionsBuilder,
     UploadToContainerOptionsBuilder,
@@ -32,10 +32,23 @@ pub struct Design<'a> {
     /// Run by `sh -c`, with the arguments below.
     pub script: &'a str,
     pub arguments: Vec<String>,
-    /// A folder of this machine in place of `/var/run/postgresql`.
-    pub socket_directory: Option<&'a Path>,
+    pub reach: Reach<'a>,
     pub limits: Limits,
 }
+
+/// How the container is reached.
+#[derive(Clone, Copy, Debug)]
+pub enum Reach<'a> {
+    /// Not at all.
+    Nowhere,
+    /// By a folder of this machine in place of `/var/run/postgresql`.
+    Socket(&'a Path),
+    /// By a port of the loopback interface.
+    Port,
+}
+
+/// Where the server listens in the container.
+pub const PORT: u16 = 5432;
 
 /// What the container may use; None: whatever there is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,7 +96,7 @@ impl Container {
         let container = Self {
             docker: daemon.docker.clone(),
             name,
-            guard,
+            guard: Some(guard),
             input: None,
             printed: Arc::default(),
             reader: None,
@@ -249,6 +262,25 @@ impl Container {
         })
     }
 
+    /// The loopback port that the container's own is published at.
+    pub async fn published_port(&self) -> Result<u16, Failure> {
+        let found = self
+            .docker
+            .inspect_container(&self.name, None)
+            .await
+            .map_err(|error| failure("describe a container", &error))?;
+        let published = || {
+            let ports = found.network_settings?.ports?;
+            let bindings = ports.get(&format!("{PORT}/tcp"))?.as_ref()?;
+            bindings.first()?.host_port.as_ref()?.parse().ok()
+        };
+        published().ok_or_else(|| {
+            Failure::Engine(Diagnostic::error(
+                "the container daemon publishes no port of the container",
+            ))
+        })
+    }
+
     /// Whether the kernel ended something in it for want of memory.
     pub async fn ran_out_of_memory(&self) -> bool {
         let found = self.docker.inspect_container(&self.name, None).await;
@@ -318,14 +350,24 @@ fn body(design: &Design<'_>) -> ContainerCreateBody {
     };
     let mut entrypoint = words(&["sh", "-c", design.script, "remeasure"]);
     entrypoint.extend(design.arguments.iter().cloned());
-    let binds = design
-        .socket_directory
-        .map(|directory| vec![format!("{}:/var/run/postgresql", directory.display())]);
+    let binds = match design.reach {
+        Reach::Socket(directory) => {
+            Some(vec![format!("{}:/var/run/postgresql", directory.display())])
+        }
+        Reach::Nowhere | Reach::Port => None,
+    };
     let mut tmpfs = HashMap::from([("/tmp".to_owned(), "mode=1777".to_owned())]);
     if binds.is_none() {
         tmpfs.insert("/var/run/postgresql".to_owned(), "mode=1777".to_owned());
     }
     let limits = &design.limits;
+    let published = matches!(design.reach, Reach::Port);
+    let port = format!("{PORT}/tcp");
+    let loopback = PortBinding {
+        host_ip: Some("127.0.0.1".to_owned()),
+        // One that is free.
+        host_port: Some("0".to_owned()),
+    };
     ContainerCreateBody {
         image: Some(design.image.reference.clone()),
         entrypoint: Some(entrypoint),
@@ -338,14 +380,16 @@ fn body(design: &Design<'_>) -> ContainerCreateBody {
         attach_stdin: Some(true),
         attach_stdout: Some(true),
         attach_stderr: Some(true),
-        network_disabled: Some(true),
+        network_disabled: Some(!published),
+        exposed_ports: published.then(|| vec![port.clone()]),
         labels: Some(HashMap::from([(
             LABEL.to_owned(),
             super::strays::run_label(),
         )])),
         host_config: Some(HostConfig {
             auto_remove: Some(true),
-            network_mode: Some("none".to_owned()),
+            network_mode: (!published).then(|| "none".to_owned()),
+            port_bindings: published.then(|| HashMap::from([(port, Some(vec![loopback]))])),
             binds,
             tmpfs: Some(tmpfs),
             readonly_rootfs: Some(true),

@@ -32,9 +32,15 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// Whether its containers can share a folder of this machine.
-    pub fn is_local(&self) -> bool {
-        self.endpoint.host.starts_with("unix://")
+    /// Whether its containers run on this machine.
+    pub fn is_here(&self) -> bool {
+        match self.endpoint.host.split_once("://") {
+            Some(("unix", _)) => true,
+            Some((_, authority)) => ["localhost:", "127.", "[::1]:"]
+                .iter()
+                .any(|loopback| authority.starts_with(loopback)),
+            None => false,
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 
 use super::endpoint::Daemon;
 use std::io::{self, Write};
+use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6, ToSocketAddrs};
 use std::os::fd::AsRawFd;
 
 /// Dropped without [`Guard::dismiss`], it removes the container.
@@ -26,12 +27,8 @@ static PAUSE: libc::timespec = libc::timespec {
 };
 
 impl Guard {
-    /// None where the daemon is not reached by a socket of this machine.
-    pub fn over(daemon: &Daemon, container: &str) -> io::Result<Option<Self>> {
-        let Some(path) = daemon.endpoint.host.strip_prefix("unix://") else {
-            return Ok(None);
-        };
-        let address = socket_address(path)?;
+    pub fn over(daemon: &Daemon, container: &str) -> io::Result<Self> {
+        let address = Address::of(&daemon.endpoint.host)?;
         let request = format!(
             "DELETE /v{}/containers/{container}?force=true&v=true HTTP/1.1\r\n\
              Host: docker\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
@@ -42,10 +39,10 @@ impl Guard {
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
             0 => unsafe { watch(read.as_raw_fd(), &address, request.as_bytes()) },
-            pid => Ok(Some(Self {
+            pid => Ok(Self {
                 pipe: Some(write),
                 pid,
-            })),
+            }),
         }
     }
 
@@ -65,7 +62,60 @@ impl Drop for Guard {
     }
 }
 
-fn socket_address(path: &str) -> io::Result<libc::sockaddr_un> {
+/// Where the daemon listens, as the system's calls take it.
+enum Address {
+    Unix(libc::sockaddr_un),
+    Internet4(libc::sockaddr_in),
+    Internet6(libc::sockaddr_in6),
+}
+
+impl Address {
+    fn of(host: &str) -> io::Result<Self> {
+        match host.split_once("://") {
+            Some(("unix", path)) => unix_address(path).map(Self::Unix),
+            Some((_, authority)) => {
+                let mut found = authority.trim_end_matches('/').to_socket_addrs()?;
+                let none = || io::Error::other(format!("`{authority}` has no address"));
+                Ok(match found.next().ok_or_else(none)? {
+                    SocketAddr::V4(found) => Self::Internet4(internet4(found)),
+                    SocketAddr::V6(found) => Self::Internet6(internet6(found)),
+                })
+            }
+            None => Err(io::Error::other(format!("`{host}` is no address"))),
+        }
+    }
+
+    fn parts(&self) -> (libc::c_int, *const libc::sockaddr, libc::socklen_t) {
+        fn part<T>(family: libc::c_int, of: &T) -> (libc::c_int, *const libc::sockaddr, u32) {
+            (family, (&raw const *of).cast(), size_of::<T>() as u32)
+        }
+        match self {
+            Self::Unix(address) => part(libc::AF_UNIX, address),
+            Self::Internet4(address) => part(libc::AF_INET, address),
+            Self::Internet6(address) => part(libc::AF_INET6, address),
+        }
+    }
+}
+
+fn internet4(found: SocketAddrV4) -> libc::sockaddr_in {
+    // SAFETY: all zeros is an address.
+    let mut address: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+    address.sin_family = libc::AF_INET as libc::sa_family_t;
+    address.sin_port = found.port().to_be();
+    address.sin_addr.s_addr = u32::from_ne_bytes(found.ip().octets());
+    address
+}
+
+fn internet6(found: SocketAddrV6) -> libc::sockaddr_in6 {
+    // SAFETY: all zeros is an address.
+    let mut address: libc::sockaddr_in6 = unsafe { std::mem::zeroed() };
+    address.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+    address.sin6_port = found.port().to_be();
+    address.sin6_addr.s6_addr = found.ip().octets();
+    address
+}
+
+fn unix_address(path: &str) -> io::Result<libc::sockaddr_un> {
     // SAFETY: all zeros is an address without a path.
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;
@@ -84,7 +134,7 @@ fn socket_address(path: &str) -> io::Result<libc::sockaddr_un> {
 ///
 /// # Safety
 /// Only to be called straight after `fork`, in the child.
-unsafe fn watch(pipe: libc::c_int, address: &libc::sockaddr_un, request: &[u8]) -> ! {
+unsafe fn watch(pipe: libc::c_int, address: &Address, request: &[u8]) -> ! {
     unsafe {
         // Out of reach of the terminal's Ctrl-C, and of what ends the program's process group.
         libc::setsid();
@@ -103,10 +153,12 @@ unsafe fn watch(pipe: libc::c_int, address: &libc::sockaddr_un, request: &[u8]) 
             }
         }
         for _ in 0..ATTEMPTS {
+            // First the pause: a container that runs is ended by the end of its input, and to be
+            // killed in the middle of that has brought a daemon to a standstill.
+            libc::nanosleep(&raw const PAUSE, std::ptr::null_mut());
             if ask(address, request) {
                 break;
             }
-            libc::nanosleep(&raw const PAUSE, std::ptr::null_mut());
         }
         libc::_exit(0)
     }
@@ -124,11 +176,23 @@ unsafe fn close_all_but(kept: libc::c_int) {
 }
 
 /// Sends the request; whether the daemon says that it has removed the container.
-unsafe fn ask(address: &libc::sockaddr_un, request: &[u8]) -> bool {
+unsafe fn ask(address: &Address, request: &[u8]) -> bool {
+    let (family, address, length) = address.parts();
     unsafe {
-        let socket = libc::socket(libc::AF_UNIX, libc::SOCK_STREAM, 0);
-        let length = size_of::<libc::sockaddr_un>() as libc::socklen_t;
-        if libc::connect(socket, (&raw const *address).cast(), length) != 0 {
+        let socket = libc::socket(family, libc::SOCK_STREAM, 0);
+        let limit = libc::timeval {
+            tv_sec: 5,
+            tv_usec: 0,
+        };
+        let (limit, size) = (
+            (&raw const limit).cast(),
+            size_of::<libc::timeval>() as libc::socklen_t,
+        );
+        // A daemon that does not answer must not keep the guard, nor who waits for it.
+        for option in [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO] {
+            libc::setsockopt(socket, libc::SOL_SOCKET, option, limit, size);
+        }
+        if libc::connect(socket, address, length) != 0 {
             libc::close(socket);
             return false;
         }

@@ -1,7 +1,7 @@
 //! The initialised data directory of an image, made once with the image's own programs and kept in
 //! the cache as a tar; each start unpacks it into the container's volume.
 
-use super::container::{Container, Design, Limits};
+use super::container::{Container, Design, Limits, Reach};
 use super::endpoint::Daemon;
 use super::image::Image;
 use crate::diagnostic::Diagnostic;
@@ -91,7 +91,7 @@ async fn make(daemon: &Daemon, image: &Image, pin: &Pin) -> Result<Vec<u8>, Fail
             image,
             script: include_str!("initialise.sh"),
             arguments: vec![pin.major().to_string(), trust::prepare_server()],
-            socket_directory: None,
+            reach: Reach::Nowhere,
             limits: Limits::default(),
         },
     )
