@@ -36,6 +36,8 @@ pub struct DockerServer {
     address: Address,
     /// What the container was granted, as the daemon says, and what it runs.
     facts: BTreeMap<String, String>,
+    /// Who the data directory belongs to.
+    owner: (u32, u32),
     // Last: its folder goes after the container.
     _run: RunDirectory,
 }
@@ -115,6 +117,7 @@ impl DockerServer {
                 log: run.path().join(LOG),
             },
             facts: BTreeMap::new(),
+            owner: template.owner,
             _run: run,
         };
         let log = server.address.log.clone();
@@ -149,9 +152,10 @@ impl DockerServer {
             })?;
         let (folder, below) = template::place(&self.image);
         let rules = "local all all trust\nhost all all all scram-sha-256\n";
-        let tar = packed(&below, &[("pg_hba.conf", rules.to_owned())]).map_err(|error| {
-            Failure::io("pack the rules of", Path::new(&self.image.data), &error)
-        })?;
+        let tar =
+            packed(&below, &[("pg_hba.conf", rules.to_owned())], self.owner).map_err(|error| {
+                Failure::io("pack the rules of", Path::new(&self.image.data), &error)
+            })?;
         container.upload(&folder, tar).await?;
         self.address.port = container.published_port().await?;
         Ok(())
@@ -260,7 +264,7 @@ impl DockerServer {
             // What `ALTER SYSTEM` has set since would go before them.
             ("postgresql.auto.conf", String::new()),
         ];
-        let tar = packed(&below, &files)
+        let tar = packed(&below, &files, self.owner)
             .map_err(|error| Failure::io("pack the settings of", Path::new(&data), &error))?;
         let printed_before = self.container()?.printed().len();
         let ends_before = self.ends();
@@ -331,12 +335,14 @@ fn arguments(socket: bool) -> Vec<String> {
 }
 
 /// A tar of small files.
-fn packed(folder: &Path, files: &[(&str, String)]) -> std::io::Result<Vec<u8>> {
+fn packed(folder: &Path, files: &[(&str, String)], owner: (u32, u32)) -> std::io::Result<Vec<u8>> {
     let mut tar = tar::Builder::new(Vec::new());
     for (name, content) in files {
         let mut header = tar::Header::new_gnu();
         header.set_size(content.len() as u64);
-        header.set_mode(0o644);
+        header.set_mode(0o600);
+        header.set_uid(owner.0.into());
+        header.set_gid(owner.1.into());
         tar.append_data(&mut header, folder.join(name), content.as_bytes())?;
     }
     tar.into_inner()
