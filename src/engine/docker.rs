@@ -38,6 +38,8 @@ pub struct DockerServer {
     facts: BTreeMap<String, String>,
     /// Who the data directory belongs to.
     owner: (u32, u32),
+    /// How often the server was started.
+    starts: usize,
     // Last: its folder goes after the container.
     _run: RunDirectory,
 }
@@ -118,6 +120,7 @@ impl DockerServer {
             },
             facts: BTreeMap::new(),
             owner: template.owner,
+            starts: 0,
             _run: run,
         };
         let log = server.address.log.clone();
@@ -207,7 +210,16 @@ impl DockerServer {
 
     pub async fn restart(&mut self, settings: &BTreeMap<String, String>) -> Result<(), Failure> {
         check_settings(settings)?;
+        self.shut_down().await?;
+        self.launch(settings).await
+    }
+
+    /// Ends the server in the container, where it runs; a start that failed leaves none.
+    async fn shut_down(&mut self) -> Result<(), Failure> {
         let before = self.ends();
+        if before == self.starts {
+            return Ok(());
+        }
         let stop = [
             "pg_ctl",
             "--mode",
@@ -223,7 +235,7 @@ impl DockerServer {
         while self.ends() == before && !self.container()?.has_ended() {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        self.launch(settings).await
+        Ok(())
     }
 
     pub async fn stop(mut self) -> Result<(), Failure> {
@@ -270,6 +282,7 @@ impl DockerServer {
         let ends_before = self.ends();
         self.container()?.upload(&folder, tar).await?;
         self.container_mut()?.write("start\n").await?;
+        self.starts += 1;
         let deadline = Instant::now() + START_LIMIT;
         loop {
             if let Ok(session) = Session::connect(&self.address, "postgres", Role::Tool).await {
