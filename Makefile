@@ -3,16 +3,19 @@
 #   make article [ARTICLE=slug] [PROFILE=quick|full]   measure, check and write out/
 #   make check   [ARTICLE=slug]                        judge the quotes against the accepted records
 #   make test                                          every test
+#   make bench                                         times over sizes of an article
+#   make fuzz    [SECONDS=60]                          mutations of what is read, for so long
 #   make check-code                                    format, lints, documentation, licences
 #   make clean                                         what can be made again
 
 ARTICLE ?=
 PROFILE ?= quick
+SECONDS  = 60
 CARGO   ?= cargo
 
 REMEASURE = target/release/remeasure
 
-.PHONY: article check test check-code clean requirements
+.PHONY: article check test bench fuzz check-code clean requirements
 .DELETE_ON_ERROR:
 
 article: requirements
@@ -25,6 +28,12 @@ check: requirements
 
 test: requirements
 	$(CARGO) test --locked
+
+bench: requirements
+	$(CARGO) bench --locked --bench speed
+
+fuzz: requirements
+	FUZZ_SECONDS=$(SECONDS) $(CARGO) test --locked --test suite fuzz:: -- --nocapture
 
 check-code: requirements
 	$(CARGO) fmt --check

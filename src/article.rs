@@ -1,7 +1,7 @@
 //! An article as its author wrote it, parsed into types that cannot be wrong. Every part keeps
 //! its place in the source, so that a later stage can still point into the Markdown.
 
-use crate::source::{Extract, Source, Span, Spanned};
+use crate::source::{Extract, Places, Source, Span, Spanned};
 use bigdecimal::BigDecimal;
 use indexmap::IndexMap;
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ impl Article {
 
     pub fn tables(&self) -> impl Iterator<Item = &TableBlock> {
         self.blocks.iter().filter_map(|block| match &block.kind {
-            BlockKind::Table(table) => Some(table),
+            BlockKind::Table(table) => Some(table.as_ref()),
             _ => None,
         })
     }
@@ -60,6 +60,45 @@ impl Article {
             _ => None,
         })
     }
+}
+
+impl Article {
+    /// Every text from YAML that values are filled into, in the order of the document.
+    pub fn texts(&self) -> Vec<&TextWithFillIns> {
+        texts(Some(&self.front_matter), &self.blocks)
+    }
+
+    /// The quote that stands at this place, and its index.
+    pub fn quote_at(&self, span: Span) -> Option<usize> {
+        let quotes = &self.prose.quotes;
+        let index = quotes.partition_point(|quote| quote.span.end <= span.start);
+        (quotes.get(index)?.span.start < span.end).then_some(index)
+    }
+}
+
+/// Title and description, captions, titles and alt texts.
+pub fn texts<'a>(
+    front_matter: Option<&'a FrontMatter>,
+    blocks: &'a [Block],
+) -> Vec<&'a TextWithFillIns> {
+    let mut texts: Vec<&TextWithFillIns> = Vec::new();
+    if let Some(front_matter) = front_matter {
+        texts.push(&front_matter.title);
+        texts.extend(&front_matter.description);
+    }
+    for block in blocks {
+        match &block.kind {
+            BlockKind::Experiment(experiment) => texts.extend(&experiment.caption),
+            BlockKind::Table(table) => texts.extend(&table.caption),
+            BlockKind::Chart(chart) => {
+                texts.extend(&chart.title);
+                texts.push(&chart.alt);
+                texts.extend(&chart.caption);
+            }
+            BlockKind::Fixture(_) | BlockKind::Claims(_) => {}
+        }
+    }
+    texts
 }
 
 // ---- front matter -----------------------------------------------------------------------------
@@ -175,7 +214,7 @@ pub enum BlockKind {
     Fixture(Fixture),
     Experiment(Box<Experiment>),
     Claims(Claims),
-    Table(TableBlock),
+    Table(Box<TableBlock>),
     Chart(Box<ChartBlock>),
 }
 
@@ -348,7 +387,7 @@ pub struct Claims {
     pub claims: Vec<Claim>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Claim {
     pub name: Spanned<String>,
     /// One query with one value.
@@ -439,18 +478,40 @@ pub enum Axis {
 
 // ---- prose ------------------------------------------------------------------------------------
 
-/// A text from YAML (title, caption, alt …) in which `{{ values }}` are filled in.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A text from YAML (title, caption, alt …) in which `{{ values }}` are filled in and figures are
+/// quoted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TextWithFillIns {
-    /// The text as YAML reads it, with `\{{` already as the two braces it stands for.
+    /// The text as YAML reads it and a reader sees it: with `\{{` already as the two braces it
+    /// stands for, and of a link of ours the text alone.
     pub text: String,
     /// Where the value stands in the source.
     pub span: Span,
     /// In `text`; `range` is an offset there.
     pub fill_ins: Vec<FillIn>,
+    /// Quotes, citations and references, ascending.
+    pub links: Vec<TextLink>,
+    /// Where `text` stands in the source.
+    pub places: Places,
 }
 
-/// What the prose says that is checked or put in. All spans are offsets in the source.
+/// A link of ours in a text from YAML.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextLink {
+    /// Its text, in the text around it.
+    pub range: std::ops::Range<usize>,
+    pub target: LinkTarget,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LinkTarget {
+    Quote(Quote),
+    Citation(Citation),
+    Reference(Reference),
+}
+
+/// What the prose says that is checked or put in, each in the order of the source; also in titles,
+/// captions and alt texts. All spans are offsets in the source.
 #[derive(Debug, Default)]
 pub struct Prose {
     pub quotes: Vec<Quote>,
@@ -466,6 +527,10 @@ pub struct Quote {
     pub claim: Spanned<String>,
     /// The link's text, markup taken out.
     pub text: String,
+    /// Where `text` stands in the source.
+    pub places: Places,
+    /// `[76 bytes][]`: the text is also the name of its definition.
+    pub text_is_label: bool,
     /// The inside of the brackets.
     pub text_span: Span,
     /// The whole link.
@@ -487,6 +552,8 @@ pub struct Reference {
     pub id: Spanned<String>,
     /// The link's text; empty: the number is put in.
     pub text: String,
+    /// The inside of the brackets.
+    pub text_span: Span,
     pub span: Span,
 }
 
@@ -502,5 +569,7 @@ pub enum ReferenceKind {
 pub struct Citation {
     pub target: Spanned<String>,
     pub text: String,
+    /// The inside of the brackets.
+    pub text_span: Span,
     pub span: Span,
 }

@@ -1,7 +1,7 @@
 //! The command line: arguments into options, results into an exit code. What commands do stands
 //! in [`crate::command`].
 
-use crate::command::{self, BuildOptions, Catalogue, CheckOptions, Project, Verbosity};
+use crate::command::{self, BuildOptions, Catalogue, CheckOptions, Project, Quotes, Verbosity};
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::engine::EngineChoice;
 use crate::exit_code::{Failure, Outcome, exit_code};
@@ -61,9 +61,22 @@ enum Command {
         articles: Articles,
         #[command(flatten)]
         place: Place,
-        /// Print every input of this experiment and their hash
+        /// Print every input of this experiment, fixture, claim, table or chart, and what changed
         #[arg(long, value_name = "ID")]
         explain: Option<String>,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
+    /// What is measured beside what is accepted
+    Diff {
+        #[command(flatten)]
+        articles: Articles,
+        #[command(flatten)]
+        place: Place,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
     },
     /// Promote what is measured to `record.json`
     Accept {
@@ -71,6 +84,9 @@ enum Command {
         articles: Articles,
         #[command(flatten)]
         place: Place,
+        /// Write what was measured into the quotes that do not hold
+        #[arg(long)]
+        quotes: bool,
     },
     /// Unbound figures and everything else that needs no measuring
     Lint {
@@ -118,9 +134,13 @@ struct Measuring {
     /// Fetch nothing
     #[arg(long)]
     offline: bool,
-    /// Write a report to a file (`-`: standard output); see `remeasure list reports`
-    #[arg(long, value_name = "KIND=FILE")]
+    /// Write a report to a file (without one, or `-`: standard output), also where something fails;
+    /// see `remeasure list reports`
+    #[arg(long, value_name = "KIND[=FILE]")]
     report: Vec<String>,
+    /// The same as `--report json`
+    #[arg(long)]
+    json: bool,
 }
 
 /// Runs the command line of this process.
@@ -169,18 +189,40 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             articles,
             place,
             explain,
+            json,
         } => command::status(
             &project,
             &articles.articles,
             place.profile.as_deref(),
             &engine(place)?,
             explain.as_deref(),
+            *json,
         ),
-        Command::Accept { articles, place } => command::accept(
+        Command::Diff {
+            articles,
+            place,
+            json,
+        } => command::diff(
             &project,
             &articles.articles,
             place.profile.as_deref(),
             &engine(place)?,
+            *json,
+        ),
+        Command::Accept {
+            articles,
+            place,
+            quotes,
+        } => command::accept(
+            &project,
+            &articles.articles,
+            place.profile.as_deref(),
+            &engine(place)?,
+            if *quotes {
+                Quotes::Rewrite
+            } else {
+                Quotes::Tell
+            },
             std::env::var("CI").is_ok_and(|value| value == "true"),
         ),
         Command::Lint { articles } => command::lint(&project, &articles.articles),
@@ -195,10 +237,10 @@ fn engine(place: &Place) -> Result<EngineChoice, Failure> {
 }
 
 fn build_options(arguments: &Arguments, measuring: &Measuring) -> Result<BuildOptions, Failure> {
-    let reports = measuring
-        .report
-        .iter()
-        .map(|text| report(text))
+    let json = measuring.json.then_some("json");
+    let reports = (measuring.report.iter().map(String::as_str))
+        .chain(json)
+        .map(report)
         .collect::<Result<_, _>>()?;
     Ok(BuildOptions {
         profile: measuring.place.profile.clone(),
@@ -221,12 +263,13 @@ fn build_options(arguments: &Arguments, measuring: &Measuring) -> Result<BuildOp
 
 fn report(text: &str) -> Result<(&'static Report, PathBuf), Failure> {
     let names = || REPORTS.iter().map(|report| report.name);
-    let Some((kind, path)) = text.split_once('=') else {
+    let (kind, path) = text.split_once('=').unwrap_or((text, "-"));
+    if path.is_empty() {
         return Err(Failure::article(
             Diagnostic::error(format!("`--report {text}` names no file"))
                 .hint("write it as KIND=FILE, such as `json=report.json`"),
         ));
-    };
+    }
     report::report(kind)
         .map(|report| (report, path.into()))
         .ok_or_else(|| {

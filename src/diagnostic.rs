@@ -2,7 +2,7 @@
 //! once; only commands print them.
 
 use crate::source::{Source, Span};
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use std::sync::Arc;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -110,32 +110,15 @@ impl Diagnostic {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        let mut group = Group::with_title(level.primary_title(&self.message));
-        let mut places: Vec<(&Place, AnnotationKind)> = Vec::new();
-        if let Some(place) = &self.place {
-            places.push((place, AnnotationKind::Primary));
-        }
-        places.extend(self.related.iter().map(|p| (p, AnnotationKind::Context)));
-        while let Some((first, _)) = places.first() {
-            let source = Arc::clone(&first.source);
-            let (here, elsewhere): (Vec<_>, Vec<_>) = places
-                .into_iter()
-                .partition(|(place, _)| Arc::ptr_eq(&place.source, &source));
-            group = group.element(
-                Snippet::source(source.text.clone())
-                    .path(source.name.clone())
-                    .annotations(here.iter().map(|(place, kind)| {
-                        kind.span(clamp(&source.text, place.span).range())
-                            .label((!place.label.is_empty()).then(|| place.label.clone()))
-                    })),
-            );
-            places = elsewhere;
+        let mut group = Group::with_title(level.primary_title(visible(&self.message)));
+        for excerpt in self.excerpts() {
+            group = excerpt.add_to(group);
         }
         for note in &self.notes {
-            group = group.element(Level::NOTE.message(note));
+            group = group.element(Level::NOTE.message(visible(note)));
         }
         if let Some(hint) = &self.hint {
-            group = group.element(Level::HELP.with_name("hint").message(hint));
+            group = group.element(Level::HELP.with_name("hint").message(visible(hint)));
         }
         let renderer = if color {
             Renderer::styled()
@@ -154,11 +137,11 @@ impl Diagnostic {
             Severity::Warning => ("warning", "\u{1b}[1;33m"),
         };
         let mut text = if color {
-            format!("{code}{word}\u{1b}[0m: {}", self.message)
+            format!("{code}{word}\u{1b}[0m: {}", visible(&self.message))
         } else {
-            format!("{word}: {}", self.message)
+            format!("{word}: {}", visible(&self.message))
         };
-        let indented = |text: &str| text.replace('\n', "\n        ");
+        let indented = |text: &str| visible(text).replace('\n', "\n        ");
         for note in &self.notes {
             text.push_str(&format!("\n  note: {}", indented(note)));
         }
@@ -167,6 +150,129 @@ impl Diagnostic {
         }
         text
     }
+}
+
+impl Diagnostic {
+    /// The places in excerpts of their sources, that of the problem itself first.
+    fn excerpts(&self) -> Vec<Excerpt<'_>> {
+        let mut excerpts: Vec<Excerpt<'_>> = Vec::new();
+        let primary = self.place.iter().map(|p| (p, AnnotationKind::Primary));
+        let related = self.related.iter().map(|p| (p, AnnotationKind::Context));
+        for (place, kind) in primary.chain(related) {
+            match excerpts.iter_mut().find(|excerpt| excerpt.is_near(place)) {
+                Some(excerpt) => excerpt.push(place, kind),
+                None => excerpts.push(Excerpt::new(place, kind)),
+            }
+        }
+        excerpts
+    }
+}
+
+/// The lines around places that stand near to one another. A renderer that was given the whole
+/// text would read all of it again for each diagnostic.
+struct Excerpt<'a> {
+    source: &'a Source,
+    /// Offsets in the source; a long line is cut at both sides.
+    start: usize,
+    end: usize,
+    places: Vec<(&'a Place, AnnotationKind)>,
+}
+
+impl<'a> Excerpt<'a> {
+    /// Of a line, on either side of a place; and how far apart places of one excerpt may be.
+    const NEAR: usize = 2_000;
+
+    fn new(place: &'a Place, kind: AnnotationKind) -> Self {
+        let source = place.source.as_ref();
+        let span = clamp(&source.text, place.span);
+        Self {
+            source,
+            start: Self::start(&source.text, span),
+            end: Self::end(&source.text, span),
+            places: vec![(place, kind)],
+        }
+    }
+
+    fn is_near(&self, place: &Place) -> bool {
+        let span = clamp(&place.source.text, place.span);
+        std::ptr::eq(self.source, place.source.as_ref())
+            && span.start + Self::NEAR >= self.start
+            && span.start <= self.end + Self::NEAR
+    }
+
+    fn push(&mut self, place: &'a Place, kind: AnnotationKind) {
+        let span = clamp(&self.source.text, place.span);
+        self.start = self.start.min(Self::start(&self.source.text, span));
+        self.end = self.end.max(Self::end(&self.source.text, span));
+        self.places.push((place, kind));
+    }
+
+    fn start(text: &str, span: Span) -> usize {
+        let near = text.floor_char_boundary(span.start.saturating_sub(Self::NEAR));
+        text[near..span.start]
+            .rfind('\n')
+            .map_or(near, |at| near + at + 1)
+    }
+
+    fn end(text: &str, span: Span) -> usize {
+        let near = text.floor_char_boundary(span.end + Self::NEAR);
+        text[span.end..near]
+            .find('\n')
+            .map_or(near, |length| span.end + length)
+    }
+
+    fn add_to(&self, group: Group<'a>) -> Group<'a> {
+        let (line, column) = self.source.line_column(self.start);
+        let name = visible(&self.source.name);
+        let annotations = self.places.iter().map(|(place, kind)| {
+            let span = clamp(&self.source.text, place.span);
+            kind.span(span.start - self.start..span.end - self.start)
+                .label((!place.label.is_empty()).then(|| visible(&place.label)))
+        });
+        let text = visible_in_place(&self.source.text[self.start..self.end]);
+        let snippet = Snippet::source(text)
+            .line_start(line)
+            .annotations(annotations);
+        if column == 1 {
+            return group.element(snippet.path(name));
+        }
+        // The renderer would count columns from where the line is cut.
+        let (line, column) = self.source.line_column(self.places[0].0.span.start);
+        group
+            .element(Origin::path(name).line(line).char_column(column))
+            .element(snippet)
+    }
+}
+
+/// Whether a terminal would act on this character, or show the text around it in another order.
+fn commands_terminal(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// `text` for a terminal: what would command it is shown as a picture of itself or as U+FFFD.
+fn visible(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\t' => c,
+            '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
+            '\u{7f}' => '\u{2421}',
+            c if commands_terminal(c) => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}
+
+/// The same for an excerpt, in which every byte has to stay at its place. Control characters of
+/// one byte are left to the renderer, which shows pictures of them.
+fn visible_in_place(text: &str) -> String {
+    text.chars()
+        .map(|c| match c.len_utf8() {
+            2 if commands_terminal(c) => '¿',
+            3 if commands_terminal(c) => '\u{fffd}',
+            _ => c,
+        })
+        .collect()
 }
 
 /// A span that annotates at least one character and cuts none in half.
@@ -212,6 +318,62 @@ mod tests {
         assert!(text.contains("a/article.md:2:5"), "{text}");
         assert!(text.contains("^^^^^ not a key"), "{text}");
         assert!(text.contains("hint: did you mean `two`?"), "{text}");
+    }
+
+    #[test]
+    fn nothing_that_is_quoted_commands_the_terminal() {
+        let bad = "\u{1b}[31m\u{9b}2J\u{7}\u{7f}\u{202e}\u{61c}\u{200f}\r";
+        let line = format!("µ{bad} here\n");
+        let at = line.find("here").unwrap();
+        let source = Source::new(format!("{bad}.md"), "a.md", line);
+        let placed = Diagnostic::error(format!("unknown `{bad}`"))
+            .at(&source, at..at + 4)
+            .label(bad)
+            .note(bad)
+            .hint(bad);
+        let mut placeless = placed.clone();
+        placeless.place = None;
+        for text in [placed.render(false), placeless.render(false)] {
+            let commands: Vec<char> = text
+                .chars()
+                .filter(|&c| c != '\n' && commands_terminal(c))
+                .collect();
+            assert!(commands.is_empty(), "{text}");
+            assert!(text.contains("unknown `␛[31m"), "{text}");
+        }
+        // Each of them is one column wide, and the caret stands where the word does.
+        let told = placed.render(false);
+        let lines: Vec<Vec<char>> = told.lines().map(|line| line.chars().collect()).collect();
+        let column = |line: &[char], c: char| line.iter().rposition(|&at| at == c);
+        let shown = lines
+            .iter()
+            .find(|line| line.ends_with(&['h', 'e', 'r', 'e']))
+            .unwrap();
+        let caret = lines.iter().find(|line| line.contains(&'^')).unwrap();
+        let first_caret = caret.iter().position(|&c| c == '^');
+        assert_eq!(first_caret, column(shown, 'h'), "{told}");
+    }
+
+    #[test]
+    fn only_lines_near_a_place_are_shown_whatever_the_length_of_the_text() {
+        let filler = "words and words\n".repeat(50_000);
+        let text = format!(
+            "first\n{filler}{}here{}\n",
+            "µ ".repeat(5_000),
+            " x".repeat(5_000)
+        );
+        let at = text.find("here").unwrap();
+        let source = Source::new("a.md", "a.md", text);
+        let found = Diagnostic::error("duplicate")
+            .at(&source, at..at + 4)
+            .related(&source, 0..5, "first defined here");
+        let excerpts = found.excerpts();
+        let bytes: usize = excerpts.iter().map(|one| one.end - one.start).sum();
+        assert!(bytes < 3 * Excerpt::NEAR, "{bytes}");
+        let told = found.render(false);
+        assert!(told.contains("a.md:50002:10001"), "{told}");
+        assert!(told.contains("a.md:1:1"), "{told}");
+        assert!(told.contains("first defined here"), "{told}");
     }
 
     #[test]

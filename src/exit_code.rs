@@ -22,7 +22,7 @@ pub enum Failure {
     Article(Vec<Diagnostic>),
     /// No Postgres of the pinned version could be had or kept running.
     Engine(Diagnostic),
-    /// The accepted record cannot be read: damaged, or of a newer format.
+    /// The accepted record cannot be read: damaged, edited since it was written, or of a newer format.
     Record(Diagnostic),
     /// Asked to stop; what is measured is kept.
     Interrupted { hint: String },
@@ -76,6 +76,15 @@ pub fn number(result: &Result<Outcome, Failure>) -> u8 {
         // 128 + SIGINT, as shells report it.
         Err(Failure::Interrupted { .. }) => 130,
     }
+}
+
+/// Of several results the heaviest is how a command ends: what kept something planned from being
+/// done outweighs what was found, a machine outweighs an article. From the lightest:
+const BY_WEIGHT: [u8; 7] = [0, 5, 3, 2, 4, 1, 130];
+
+pub fn weight(number: u8) -> usize {
+    let place = BY_WEIGHT.iter().position(|&code| code == number);
+    place.unwrap_or(BY_WEIGHT.len())
 }
 
 pub fn exit_code(result: &Result<Outcome, Failure>) -> ExitCode {

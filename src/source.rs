@@ -153,9 +153,97 @@ impl Extract {
     }
 }
 
+/// Where each byte of a text stands in the source, as far as it stands there as it is: not so a
+/// character written as an entity or an escape, or the line break that was read as a space.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// (offset in the text, offset in the source), ascending; up to the next the bytes are the same.
+    map: Vec<(usize, Option<usize>)>,
+}
+
+impl Places {
+    /// From the offset `at` of the text on: what stands at `source`, or what stands nowhere.
+    pub fn push(&mut self, at: usize, source: Option<usize>) {
+        let goes_on = match (self.to_source(at), source) {
+            (Some(expected), Some(source)) => expected == source,
+            (None, None) => !self.map.is_empty(),
+            _ => false,
+        };
+        if !goes_on {
+            self.map.push((at, source));
+        }
+    }
+
+    /// Appends a range of another text's places, which is at `at` of this one.
+    pub fn append(&mut self, at: usize, other: &Places, range: Range<usize>) {
+        if range.is_empty() {
+            return;
+        }
+        self.push(at, other.to_source(range.start));
+        let first = other
+            .map
+            .partition_point(|&(start, _)| start <= range.start);
+        for &(start, source) in &other.map[first..] {
+            if start >= range.end {
+                break;
+            }
+            self.push(at + start - range.start, source);
+        }
+    }
+
+    /// Where a byte stands.
+    pub fn to_source(&self, offset: usize) -> Option<usize> {
+        let index = self.map.partition_point(|&(start, _)| start <= offset);
+        let (start, source) = self.map[index.checked_sub(1)?];
+        Some(source? + (offset - start))
+    }
+
+    /// From the first to the last byte of a range, with whatever stands between them.
+    pub fn covering(&self, range: Range<usize>) -> Option<Span> {
+        let start = self.to_source(range.start)?;
+        let end = if range.is_empty() {
+            start
+        } else {
+            self.to_source(range.end - 1)? + 1
+        };
+        (start <= end).then(|| Span::new(start, end))
+    }
+
+    /// Where a range stands byte for byte, if it does.
+    pub fn verbatim(&self, range: Range<usize>) -> Option<Span> {
+        let span = self.covering(range.clone())?;
+        let index = self.map.partition_point(|&(start, _)| start <= range.start);
+        let pieces = self.map[index..].iter();
+        let others = pieces.take_while(|&&(start, _)| start < range.end).count();
+        (others == 0).then_some(span)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_lead_back_where_the_bytes_are_the_same() {
+        let mut places = Places::default();
+        places.push(0, Some(10));
+        places.push(3, Some(13));
+        places.push(5, None);
+        places.push(6, Some(30));
+        let verbatim = |range| places.verbatim(range).map(|span| (span.start, span.end));
+        assert_eq!(verbatim(1..5), Some((11, 15)));
+        assert_eq!(verbatim(4..6), None);
+        assert_eq!(verbatim(4..7), None);
+        assert_eq!(verbatim(6..8), Some((30, 32)));
+        assert_eq!(places.covering(4..8), Some(Span::new(14, 32)));
+        let mut part = Places::default();
+        part.append(0, &places, 4..7);
+        part.append(3, &places, 6..8);
+        assert_eq!(part.to_source(0), Some(14));
+        assert_eq!(part.to_source(1), None);
+        assert_eq!(part.verbatim(3..5), Some(Span::new(30, 32)));
+        assert_eq!(Places::default().covering(0..1), None);
+    }
 
     #[test]
     fn lines_and_columns_count_characters_from_one() {

@@ -49,4 +49,20 @@ pub const DOCUMENTATION: &[(&str, &str)] = &[
         "spread(x)",
         "(max - min) / median: the full spread as a share of the median",
     ),
+    (
+        "times_faster(x, is_slow)",
+        "aggregate: how many times faster it is where `is_slow` is false than where it is true: the \
+         ratio of the medians of `x`, with a 95 % interval. A claim of it, and every quote of the \
+         claim, is refused while that interval includes 1; below 4 runs of each it always does. \
+         Gives `comparison (ratio, low, high, first_runs, second_runs)`, so that \
+         `(times_faster(…)).low > 2` is a boolean claim",
+    ),
+    (
+        "times_faster(slow[], fast[])",
+        "the same of two arrays, such as `array_agg(elapsed_ms) FILTER (WHERE …)`",
+    ),
+    (
+        "times_more(x, is_more), times_more(more[], less[])",
+        "the same for rates, counts and sizes: how many times more `x` is where `is_more` is true",
+    ),
 ];

@@ -6,6 +6,7 @@
 //!
 //! [`key`] names everything the outcome depends on, so that an unchanged article asks nothing.
 
+mod comparison;
 mod functions;
 pub mod tables;
 
@@ -20,9 +21,11 @@ use crate::engine::session::{
 use crate::exit_code::Failure;
 use crate::parse::sql::{Expanded, expand, expand_text, measured_tables};
 use crate::plan::Resolved;
-use crate::quantity::{Column, Table, Value, is_numeric_type};
+use crate::quantity::{Table, Value, is_numeric_type};
 use crate::record::store::StoredExperiment;
-use crate::record::{ClaimRecord, Fingerprint, Record, sha256_of, table, tables as named_tables};
+use crate::record::{
+    ClaimRecord, Comparison, Fingerprint, Record, sha256_of, table, tables as named_tables,
+};
 use crate::source::Span;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
@@ -67,7 +70,8 @@ pub fn key(article: &Article, resolved: &Resolved, measurements: &Measurements<'
     let mut inputs: Vec<(&str, &str, String)> = Vec::new();
     let mut put = |kind, name, value| inputs.push((kind, name, value));
     let front = &article.front_matter;
-    put("analysis", "2", functions::SQL.join("\n"));
+    let provided = [functions::SQL, comparison::SQL].concat();
+    put("analysis", "3", provided.join("\n"));
     put("server", &front.postgres.version.value, String::new());
     for (name, value) in &front.postgres.settings {
         put("server setting", name, value.clone());
@@ -153,6 +157,7 @@ pub async fn analyse(
         problems: Vec::new(),
     };
     analyst.own(functions::SQL).await?;
+    analyst.own(comparison::SQL).await?;
     let seed = article.front_matter.seed.to_plain_string();
     let seed = format!("SELECT pg_catalog.setseed({seed})");
     analyst.own(&[&seed]).await?;
@@ -442,25 +447,49 @@ impl Analyst<'_> {
                 None
             }
         });
-        let (column, value) = match value {
+        let SingleValue {
+            type_name,
+            value,
+            comparison,
+        } = match value {
             Some(value) => value,
             None if elsewhere => {
                 self.problems.truncate(problems);
-                (Column::new("", "numeric"), Value::Null)
+                SingleValue::none()
             }
             None => return Ok(None),
         };
         Ok(Some(ClaimRecord {
-            type_name: column.type_name,
+            type_name,
             value,
+            comparison,
             unit: claim.unit.clone(),
             reads: reads(self.article, &claim.query),
         }))
     }
 }
 
+/// What a claim's query gave.
+#[derive(Debug)]
+struct SingleValue {
+    type_name: String,
+    value: Value,
+    /// Of a `comparison`, whose ratio is then the value.
+    comparison: Option<Comparison>,
+}
+
+impl SingleValue {
+    fn none() -> Self {
+        Self {
+            type_name: "numeric".to_owned(),
+            value: Value::Null,
+            comparison: None,
+        }
+    }
+}
+
 /// The one value of a result, or what is wrong with it.
-fn single_value(table: &Table) -> Result<(Column, Value), String> {
+fn single_value(table: &Table) -> Result<SingleValue, String> {
     let [column] = table.columns.as_slice() else {
         return Err(format!("gives {} columns", table.columns.len()));
     };
@@ -470,11 +499,25 @@ fn single_value(table: &Table) -> Result<(Column, Value), String> {
             rows => format!("gives {rows} rows"),
         });
     };
-    match &row[0] {
-        Value::Null => Err("gives NULL".to_owned()),
-        Value::Text(text) => Err(format!("gives {} (`{text}`)", column.type_name)),
-        value => Ok((column.clone(), value.clone())),
-    }
+    let type_name = column.type_name.clone();
+    let (value, comparison) = match &row[0] {
+        Value::Null if type_name == comparison::TYPE_NAME => {
+            return Err("gives NULL: one of the two that it compares has no runs".to_owned());
+        }
+        Value::Null => return Err("gives NULL".to_owned()),
+        Value::Text(text) => match comparison::read(text) {
+            Some((ratio, comparison)) if type_name == comparison::TYPE_NAME => {
+                (ratio, Some(comparison))
+            }
+            _ => return Err(format!("gives {type_name} (`{text}`)")),
+        },
+        value => (value.clone(), None),
+    };
+    Ok(SingleValue {
+        type_name,
+        value,
+        comparison,
+    })
 }
 
 /// The experiments whose tables a query reads, in the order of the document.

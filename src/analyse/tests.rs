@@ -3,6 +3,7 @@
 use super::*;
 use crate::parse::sample::article;
 use crate::plan::resolve;
+use crate::quantity::Column;
 use crate::record::Sample;
 
 const ARTICLE: &str = r#"---
@@ -162,6 +163,16 @@ fn a_claim_is_one_value_that_is_a_number_or_a_boolean() {
         (&[], &[&[]], "gives 0 columns"),
         (&["text"], &[&[Some("1")]], "gives text (`1`)"),
         (
+            &["comparison"],
+            &[&[None]],
+            "gives NULL: one of the two that it compares has no runs",
+        ),
+        (
+            &["text"],
+            &[&[Some("(2,1,3,4,4)")]],
+            "gives text (`(2,1,3,4,4)`)",
+        ),
+        (
             &["date"],
             &[&[Some("2026-11-30")]],
             "gives date (`2026-11-30`)",
@@ -170,8 +181,15 @@ fn a_claim_is_one_value_that_is_a_number_or_a_boolean() {
         assert_eq!(single_value(&table(types, rows)).unwrap_err(), wrong);
     }
     for (type_name, text) in [("numeric", "NaN"), ("boolean", "false"), ("real", "1e-7")] {
-        let (column, value) = single_value(&table(&[type_name], &[&[Some(text)]])).unwrap();
-        assert_eq!(column.type_name, type_name);
-        assert_eq!(value, Value::from_postgres(Some(text), type_name));
+        let single = single_value(&table(&[type_name], &[&[Some(text)]])).unwrap();
+        assert_eq!(single.type_name, type_name);
+        assert_eq!(single.value, Value::from_postgres(Some(text), type_name));
+        assert_eq!(single.comparison, None);
     }
+    let compared = table(&["comparison"], &[&[Some("(2,1.5,3,4,5)")]]);
+    let single = single_value(&compared).unwrap();
+    assert_eq!(single.value, Value::from_postgres(Some("2"), "numeric"));
+    let comparison = single.comparison.unwrap();
+    assert_eq!(comparison.interval.0.to_string(), "1.5");
+    assert_eq!(comparison.runs, (4, 5));
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::article::{Axis, Statement, Terminator, TextWithFillIns};
 use crate::quantity::{Column, Value as Cell};
-use crate::source::{Extract, Span, Spanned};
+use crate::source::{Extract, Spanned};
 
 /// A place in `SOURCE` for every option, so that a test can see which one is pointed at.
 const SOURCE: &str = "id type x y0 y1 y2 series low high\n";
@@ -18,8 +18,7 @@ fn at(word: &str, value: &str) -> Spanned<String> {
 fn text(text: &str) -> TextWithFillIns {
     TextWithFillIns {
         text: text.into(),
-        span: Span::default(),
-        fill_ins: Vec::new(),
+        ..TextWithFillIns::default()
     }
 }
 

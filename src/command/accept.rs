@@ -1,22 +1,28 @@
 //! `accept`: promotes what is measured to the article's `record.json`, the figures that its prose
 //! is checked against from then on. That is profile `full` unless another is asked for by name: a
-//! quick measurement never takes the place of a full one unasked.
+//! quick measurement never takes the place of a full one unasked. Quotes that do not hold against it
+//! are told, or rewritten: [`super::requote`].
 
+use super::build::runtime;
+use super::diff::changes;
+use super::lock;
 use super::project::Project;
 use super::record::{Context, record_path};
-use super::terminal::{for_each, print};
+use super::requote::{Quotes, requote};
+use super::terminal::{for_each, print, tell, worst};
 use crate::diagnostic::Diagnostic;
 use crate::engine::EngineChoice;
 use crate::exit_code::{Failure, Outcome};
 use crate::plan::Force;
 use crate::record::store::write_atomically;
-use crate::record::to_json;
+use crate::record::{Record, to_json};
 
 pub fn accept(
     project: &Project,
     names: &[String],
     profile: Option<&str>,
     engine: &EngineChoice,
+    quotes: Quotes,
     continuous_integration: bool,
 ) -> Result<Outcome, Failure> {
     if continuous_integration {
@@ -28,17 +34,22 @@ pub fn accept(
     }
     let pins = project.pins()?;
     let articles = project.articles(names, &pins)?;
-    let (_, all_done) = for_each(&articles, |article| {
-        print(&accept_one(&Context::new(
-            project, &pins, article, profile, engine,
-        )?)?)
+    let runtime = runtime()?;
+    let (outcomes, all_done) = for_each(&articles, |article| {
+        // What a build is measuring is accepted when it is whole.
+        let store = project.store(article);
+        let _lock = runtime.block_on(lock::article(&store, &article.slug, tell))?;
+        let context = Context::new(project, &pins, article, profile, engine)?;
+        let (record, told) = accept_one(&context)?;
+        print(&told)?;
+        requote(article, &record, quotes, &pins)
     });
     all_done?;
-    Ok(Outcome::Holds)
+    Ok(worst(outcomes))
 }
 
 /// Writes the record, and says what there is now.
-fn accept_one(context: &Context<'_>) -> Result<String, Failure> {
+fn accept_one(context: &Context<'_>) -> Result<(Record, String), Failure> {
     let article = context.article;
     let profile = &context.resolved.profile;
     let planned = context.plan(&Force::Nothing);
@@ -66,11 +77,16 @@ fn accept_one(context: &Context<'_>) -> Result<String, Failure> {
         Some(before) => format!("; instead of one of profile {before}"),
         None => String::new(),
     };
-    Ok(format!(
-        "{}: {} ({} experiments, {} claims, profile {profile}{instead})\n",
+    let changes: String = changes(context.accepted.as_ref().filter(|_| !unchanged), &record)
+        .iter()
+        .map(|line| format!("  {line}\n"))
+        .collect();
+    let told = format!(
+        "{}: {} ({} experiments, {} claims, profile {profile}{instead})\n{changes}",
         path.display(),
         if unchanged { "unchanged" } else { "accepted" },
         record.experiments.len(),
         record.claims.len(),
-    ))
+    );
+    Ok((record, told))
 }

@@ -4,31 +4,32 @@
 //! 2. engine, measure, analyse: only where something is missing
 //! 3. record → judge → chart → render → report: pure, from the record
 
+use super::asked::each_judged;
 use super::interrupt;
+use super::lock;
 use super::options::BuildOptions;
 use super::output::{self, Written};
 use super::progress::{Bar, Durations};
 use super::project::Project;
-use super::record::{Context, StoredAnalysis, measurements};
-use super::terminal::{self, for_each, say, worst};
+use super::record::{Context, StoredAnalysis, measurements, record_path};
+use super::terminal::{self, say};
 use crate::analyse;
 use crate::article::Article;
 use crate::chart::{self, Chart};
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::engine::pins::Pins;
-use crate::engine::{self, Server, StartRequest};
+use crate::engine::{self, EngineChoice, Server, StartRequest};
 use crate::exit_code::{Failure, Outcome};
 use crate::judge::{self, Verdict};
+use crate::lint;
 use crate::measure::{self, Fixtures, Request};
-use crate::plan::{Decision, Force, PlannedExperiment, fingerprint};
+use crate::plan::{Decision, Force, PlannedExperiment};
 use crate::quantity::Table;
-use crate::record::Record;
-use crate::record::store::StoreLock;
+use crate::record::{Record, read_record};
 use crate::render::{self, Filled, Page};
 use crate::report::{self, Judged};
 use indexmap::IndexMap;
 use std::pin::{Pin, pin};
-use std::time::Duration;
 
 /// Builds the named articles, or all.
 pub fn build(
@@ -36,31 +37,29 @@ pub fn build(
     names: &[String],
     options: &BuildOptions,
 ) -> Result<Outcome, Failure> {
-    let pins = project.pins()?;
-    let articles = project.articles(names, &pins)?;
-    if let Force::Experiments(forced) = &options.force {
-        experiments_exist("--force", forced, &articles)?;
-    }
     let runtime = runtime()?;
-    let (built, all_done) = for_each(&articles, |article| {
-        runtime.block_on(build_one(project, &pins, article, options))
-    });
-    output::write_index(project)?;
-    let judged: Vec<Judged<'_>> = built.iter().map(Built::judged).collect();
-    terminal::write_reports(&judged, options)?;
-    all_done?;
-    Ok(worst(built.iter().map(Built::outcome)))
+    each_judged(
+        "build",
+        project,
+        names,
+        options,
+        |pins, article| {
+            let built = runtime.block_on(build_one(project, pins, article, options))?;
+            Ok(built.into())
+        },
+        || runtime.block_on(output::write_index(project, options)),
+    )
 }
 
 /// An experiment that is named to an option, and is in none of the articles, is a slip of the pen.
 pub fn experiments_exist(
     option: &str,
     named: &[String],
-    articles: &[Article],
+    articles: &[&Article],
 ) -> Result<(), Failure> {
     let known: Vec<&str> = articles
         .iter()
-        .flat_map(Article::experiments)
+        .flat_map(|article| article.experiments())
         .map(|experiment| experiment.id.value.as_str())
         .collect();
     let problems: Vec<Diagnostic> = named
@@ -121,11 +120,12 @@ async fn build_one<'a>(
     article: &'a Article,
     options: &BuildOptions,
 ) -> Result<Built<'a>, Failure> {
-    let problems = render::check(article);
+    let mut problems = render::check(article);
+    problems.extend(lint::errors(article));
     if !problems.is_empty() {
         return Err(Failure::Article(problems));
     }
-    let context = Context::new(
+    let mut context = Context::new(
         project,
         pins,
         article,
@@ -133,6 +133,8 @@ async fn build_one<'a>(
         &options.engine,
     )?;
     let record = measured_record(&context, options).await?;
+    // Measuring, or waiting for who measured, takes long enough to accept something.
+    context.accepted = read_record(&record_path(article))?;
     let verdicts = judge::judge(
         article,
         &record,
@@ -156,12 +158,13 @@ async fn build_one<'a>(
         files: render::render(&page, &filled).map_err(Failure::article)?,
         entry: render::index_entry(&page, &filled),
     };
-    output::write_article(&context, &folder, &written)?;
+    output::write_article(&context, project, &folder, &written, options).await?;
     let built = Built {
         article,
         record,
         verdicts,
     };
+    terminal::tell_machines(&built.record, context.accepted.as_ref(), options);
     terminal::tell_verdicts(&built.judged(), Some(&folder.join("index.html")), options)?;
     Ok(built)
 }
@@ -183,7 +186,7 @@ pub async fn measured_record(
     let lock = tokio::select! {
         biased;
         () = &mut interrupt => return Err(interrupted(context, options)),
-        lock = lock(context, options) => lock?,
+        lock = lock::article(&context.store, &context.article.slug, |line| say(options, line)) => lock?,
     };
     // What the other build has measured meanwhile need not be measured again.
     let planned = context.plan(&options.force);
@@ -201,35 +204,20 @@ pub async fn measured_record(
     })
 }
 
-/// Waits until no other process measures this article.
-async fn lock(context: &Context<'_>, options: &BuildOptions) -> Result<StoreLock, Failure> {
-    const AGAIN: Duration = Duration::from_millis(200);
-    let mut told = false;
-    loop {
-        if let Some(lock) = context.store.try_lock()? {
-            return Ok(lock);
-        }
-        if !told {
-            say(
-                options,
-                "another build of this article is measuring; waiting for it",
-            );
-            told = true;
-        }
-        tokio::time::sleep(AGAIN).await;
-    }
-}
-
 fn interrupted(context: &Context<'_>, options: &BuildOptions) -> Failure {
     let slug = &context.article.slug;
     let profile = match options.profile.as_deref() {
         Some(profile) => format!(" --profile {profile}"),
         None => String::new(),
     };
+    let engine = match &options.engine {
+        EngineChoice::Auto => String::new(),
+        named => format!(" --engine {named}"),
+    };
     let hint = if options.force == Force::Nothing {
         format!(
             "what is measured is kept; the same command goes on from there: \
-             remeasure build {slug}{profile}"
+             remeasure build {slug}{profile}{engine}"
         )
     } else {
         "what was measured before is kept; the same command starts over".to_owned()
@@ -364,7 +352,7 @@ async fn measure_and_analyse(
     measure::prepare(server, context.article).await?;
     let mut environment = server.describe().await.map_err(Failure::from)?;
     environment.engine_reason.clear();
-    environment.sha256 = measure::environment::sha256(&environment);
+    environment.sha256 = environment.hash();
     let mut fixtures = Fixtures::default();
     for item in planned {
         let Decision::Run { kept, .. } = &item.decision else {
@@ -375,7 +363,7 @@ async fn measure_and_analyse(
             resolved: &context.resolved,
             experiment: item.experiment,
             inputs: &item.fingerprint,
-            fingerprint: &fingerprint::sha256(&item.fingerprint),
+            fingerprint: &item.fingerprint.sha256(),
             host: &context.host.sha256,
             kept: kept.as_deref(),
             store: &context.store,

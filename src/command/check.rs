@@ -1,11 +1,13 @@
 //! `check`: judges quotes and claims, writing nothing. Afresh it measures first, and judges beside
 //! the accepted record; `--recorded` asks that record alone and needs no Postgres.
 
-use super::build::{Built, experiments_exist, measured_record, runtime};
+use super::asked::{Done, each_judged};
+use super::build::{Built, measured_record, runtime};
+use super::lint;
 use super::options::BuildOptions;
 use super::project::Project;
-use super::record::{Context, record_path};
-use super::terminal::{self, for_each, worst};
+use super::record::{Context, beside, record_path};
+use super::terminal::{self, worst};
 use crate::analyse;
 use crate::article::Article;
 use crate::diagnostic::Diagnostic;
@@ -16,8 +18,10 @@ use crate::parse::sql::variables_of_text;
 use crate::plan::{self, FULL, Force, Reason, fingerprint};
 use crate::record::store::read_record;
 use crate::record::{Fingerprint, Record};
-use crate::report::Judged;
+use crate::render;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, sync_channel};
 
 #[derive(Clone)]
 pub struct CheckOptions {
@@ -31,28 +35,59 @@ pub fn check(
     names: &[String],
     options: &CheckOptions,
 ) -> Result<Outcome, Failure> {
-    let pins = project.pins()?;
-    let articles = project.articles(names, &pins)?;
-    if let Force::Experiments(forced) = &options.build.force {
-        experiments_exist("--force", forced, &articles)?;
-    }
-    let (checked, all_done) = for_each(&articles, |article| {
-        if options.recorded {
-            recorded(article, options)
-        } else {
-            afresh(project, &pins, article, options)
-        }
-    });
-    let (built, outcomes): (Vec<_>, Vec<_>) = checked.into_iter().unzip();
-    let built: Vec<Built<'_>> = built.into_iter().flatten().collect();
-    let all: Vec<Judged<'_>> = built.iter().map(Built::judged).collect();
-    terminal::write_reports(&all, &options.build)?;
-    all_done?;
-    Ok(worst(outcomes))
+    let mut records = options.recorded.then(|| Records::reading(project, names));
+    each_judged(
+        "check",
+        project,
+        names,
+        &options.build,
+        |pins, article| {
+            lint::refuse(article)?;
+            match &mut records {
+                Some(records) => recorded(article, records.of(article), pins, options),
+                None => afresh(project, pins, article, options),
+            }
+        },
+        || Ok(()),
+    )
 }
 
-/// What there was to judge, and what came of it.
-type Checked<'a> = (Option<Built<'a>>, Outcome);
+/// The accepted records, read while the articles are: a record may be as large as its article.
+struct Records {
+    read: Receiver<(PathBuf, Accepted)>,
+}
+
+type Accepted = Result<Option<Record>, Failure>;
+
+/// How many records wait for their articles at most.
+const READ_AHEAD: usize = 4;
+
+impl Records {
+    fn reading(project: &Project, names: &[String]) -> Self {
+        // What is wrong with the names is told by who reads the articles.
+        let articles = project.paths(names).unwrap_or_default();
+        let (send, read) = sync_channel(READ_AHEAD);
+        std::thread::spawn(move || {
+            for article in articles {
+                let record = read_record(&beside(&article));
+                if send.send((article, record)).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { read }
+    }
+
+    /// Articles come in the order of their records; those that could not be read are left out.
+    fn of(&mut self, article: &Article) -> Accepted {
+        let path = record_path(article);
+        let found = self
+            .read
+            .iter()
+            .find(|(article, _)| beside(article) == path);
+        found.map_or_else(|| read_record(&path), |(_, record)| record)
+    }
+}
 
 /// Measures everything again and judges it, beside the accepted record.
 fn afresh<'a>(
@@ -60,7 +95,11 @@ fn afresh<'a>(
     pins: &Pins,
     article: &'a Article,
     options: &CheckOptions,
-) -> Result<Checked<'a>, Failure> {
+) -> Result<Done<'a>, Failure> {
+    let problems = render::check(article);
+    if !problems.is_empty() {
+        return Err(Failure::Article(problems));
+    }
     let mut build = options.build.clone();
     let context = Context::new(
         project,
@@ -74,20 +113,28 @@ fn afresh<'a>(
     }
     let record = runtime()?.block_on(measured_record(&context, &build))?;
     let built = judged(article, record, context.accepted.as_ref(), true, options)?;
-    let outcome = built.outcome();
-    Ok((Some(built), outcome))
+    Ok(built.into())
 }
 
 /// Against the accepted record: it must be there, and of the article as it is now.
-fn recorded<'a>(article: &'a Article, options: &CheckOptions) -> Result<Checked<'a>, Failure> {
-    let Some(record) = read_record(&record_path(article))? else {
+fn recorded<'a>(
+    article: &'a Article,
+    record: Accepted,
+    pins: &Pins,
+    options: &CheckOptions,
+) -> Result<Done<'a>, Failure> {
+    let Some(record) = record? else {
         let profile = options.build.profile.as_deref().unwrap_or(FULL);
         let problem = Diagnostic::error(format!("`{}` has no record", article.slug))
             .hint(how_to_accept(article, profile));
         terminal::tell_diagnostics([&problem]);
-        return Ok((None, Outcome::RecordStale));
+        return Ok(Done {
+            built: None,
+            outcome: Outcome::RecordStale,
+            problems: vec![problem],
+        });
     };
-    let mut problems = staleness(article, &record);
+    let mut problems = staleness(article, &record, pins);
     let asked = options.build.profile.as_ref();
     if let Some(profile) = asked.filter(|profile| **profile != record.profile) {
         problems.push(
@@ -105,12 +152,16 @@ fn recorded<'a>(article: &'a Article, options: &CheckOptions) -> Result<Checked<
     } else {
         worst([built.outcome(), Outcome::RecordStale])
     };
-    Ok((Some(built), outcome))
+    Ok(Done {
+        built: Some(built),
+        outcome,
+        problems,
+    })
 }
 
 /// Where the record is not of the article as it is written now. The record's own server counts as
 /// the pinned one: which engine and platform it ran on is not the text's to say.
-pub fn staleness(article: &Article, record: &Record) -> Vec<Diagnostic> {
+pub fn staleness(article: &Article, record: &Record, pins: &Pins) -> Vec<Diagnostic> {
     let hint = how_to_accept(article, &record.profile);
     let Ok(resolved) = plan::resolve(article, Some(&record.profile)) else {
         let problem = format!(
@@ -127,6 +178,7 @@ pub fn staleness(article: &Article, record: &Record) -> Vec<Diagnostic> {
         engine: server.engine.clone(),
     };
     let mut problems = Vec::new();
+    problems.extend(other_binaries(article, record, pins));
     for experiment in article.experiments() {
         let id = &experiment.id;
         let now = fingerprint::of_experiment(article, experiment, &resolved, &identity);
@@ -191,8 +243,35 @@ pub fn staleness(article: &Article, record: &Record) -> Vec<Diagnostic> {
         .collect()
 }
 
+/// Binaries that are pinned no longer. Every platform's archive is one that is; what a record of
+/// another engine ran on, or of a folder of the author's, is not pins.yaml's to say.
+fn other_binaries(article: &Article, record: &Record, pins: &Pins) -> Option<Diagnostic> {
+    let server = &record.environment.server;
+    let version = &article.front_matter.postgres.version;
+    let digest = server
+        .digest
+        .as_ref()
+        .filter(|_| server.engine == "embedded")?;
+    // Another version is told by each experiment.
+    let pin = pins
+        .version(&version.value)
+        .filter(|pin| pin.version == server.version)?;
+    let mut pinned = pin
+        .archives
+        .values()
+        .map(|archive| format!("sha256:{}", archive.archive));
+    (!pinned.any(|pinned| pinned == *digest)).then(|| {
+        Diagnostic::error(format!(
+            "the record is stale: its Postgres {} is of binaries that are not pinned any more",
+            server.version
+        ))
+        .at(&article.source, version.span)
+        .note(format!("measured on `{digest}`"))
+    })
+}
+
 fn changed(before: &Fingerprint, now: &Fingerprint) -> Reason {
-    Reason::Changed(fingerprint::differences(before, now))
+    Reason::Changed(before.differences(now))
 }
 
 fn how_to_accept(article: &Article, profile: &str) -> String {
@@ -224,6 +303,7 @@ fn judged<'a>(
         record,
         verdicts,
     };
+    terminal::tell_machines(&built.record, accepted, &options.build);
     terminal::tell_verdicts(&built.judged(), None, &options.build)?;
     Ok(built)
 }

@@ -2,6 +2,7 @@
 
 use super::project::Project;
 use super::terminal::{print, tell_diagnostics};
+use crate::article::Article;
 use crate::diagnostic::Severity;
 use crate::exit_code::{Failure, Outcome};
 use crate::lint;
@@ -30,6 +31,17 @@ pub fn lint(project: &Project, names: &[String]) -> Result<Outcome, Failure> {
         let of = articles.len();
         print(&format!("{of} article(s), {warnings} warning(s)\n"))?;
         Ok(Outcome::Holds)
+    } else {
+        Err(Failure::Article(errors))
+    }
+}
+
+/// Refuses an article with findings that its front matter makes errors. `build` and `check` ask this
+/// before anything is measured.
+pub fn refuse(article: &Article) -> Result<(), Failure> {
+    let errors = lint::errors(article);
+    if errors.is_empty() {
+        Ok(())
     } else {
         Err(Failure::Article(errors))
     }

@@ -3,8 +3,10 @@
 use super::project::Project;
 use super::terminal::print;
 use crate::analyse::FUNCTIONS;
+use crate::article::LintLevel;
 use crate::chart::{CHARTS, NOTICES};
 use crate::exit_code::{Failure, Outcome};
+use crate::lint::{RULES, Rule};
 use crate::measure::instrument::INSTRUMENTS;
 use crate::render::FORMATS;
 use crate::report::REPORTS;
@@ -18,6 +20,7 @@ pub enum Catalogue {
     Charts,
     Formats,
     Reports,
+    Rules,
     Versions,
     Notices,
 }
@@ -30,6 +33,7 @@ pub fn list(project: &Project, catalogue: Catalogue) -> Result<Outcome, Failure>
         Catalogue::Charts => pairs(CHARTS.iter().map(|entry| (entry.name, entry.description))),
         Catalogue::Formats => pairs(FORMATS.iter().map(|entry| (entry.name, entry.description))),
         Catalogue::Reports => pairs(REPORTS.iter().map(|entry| (entry.name, entry.about))),
+        Catalogue::Rules => rules(),
         Catalogue::Versions => project.pins()?.versions().join("\n") + "\n",
         Catalogue::Notices => NOTICES.to_owned(),
     };
@@ -72,6 +76,18 @@ fn instruments() -> String {
         let _ = writeln!(text, "  disturbed by: {}\n", instrument.disturbed_by);
     }
     text
+}
+
+fn rules() -> String {
+    let level = |rule: &Rule| match rule.level {
+        LintLevel::Ignore => "ignore",
+        LintLevel::Warn => "warn",
+        LintLevel::Error => "error",
+    };
+    RULES
+        .iter()
+        .map(|rule| format!("{} ({})\n  {}\n", rule.name, level(rule), rule.about))
+        .collect()
 }
 
 fn pairs<'a>(entries: impl Iterator<Item = (&'a str, &'a str)>) -> String {

@@ -1,28 +1,59 @@
 //! What `build` writes below `out/`: an article's files, and the index over all.
 
+use super::interrupt;
+use super::lock;
+use super::options::BuildOptions;
 use super::project::Project;
 use super::record::Context;
+use super::terminal::say;
 use crate::exit_code::Failure;
+use crate::record::lock::Lock;
 use crate::record::sha256_of;
 use crate::record::store::{Store, write_derived};
 use crate::render::{self, IndexEntry, OutputFile};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Where the store keeps what pages are made of beside the record.
+/// Where the store keeps which files were written.
 const PAGE: &str = "page";
-/// An article's line of the index, which waits there for the next build of another article.
-const ENTRY: &str = "entry.json";
+/// Below `out/`: each article's line of the index, which waits there for the next build of another
+/// article, from whichever project.
+const ENTRIES: &str = ".index";
+
+/// Held while files below `out/` are written: pages of two builds, of two profiles perhaps, do not
+/// mix.
+async fn lock(project: &Project, options: &BuildOptions) -> Result<Lock, Failure> {
+    let out = &project.out;
+    fs::create_dir_all(out).map_err(|error| Failure::io("create", out, &error))?;
+    tokio::select! {
+        biased;
+        // Nothing measured is lost: the next build writes the pages.
+        () = interrupt::requested() => Err(Failure::Interrupted {
+            hint: "what is measured is kept; the same command writes the pages".to_owned(),
+        }),
+        lock = lock::folder(out, |line| say(options, line)) => lock,
+    }
+}
 
 /// Writes an article's files where they differ, and removes those that its last build wrote to
 /// this folder and this one does not. What somebody else put there stays.
-pub fn write_article(context: &Context<'_>, folder: &Path, page: &Written) -> Result<(), Failure> {
+pub async fn write_article(
+    context: &Context<'_>,
+    project: &Project,
+    folder: &Path,
+    page: &Written,
+    options: &BuildOptions,
+) -> Result<(), Failure> {
+    let _lock = lock(project, options).await?;
     write_files(folder, &page.files)?;
     remove_gone(&context.store, folder, &page.files)?;
-    let entry = serde_json::to_string(&page.entry).expect("an entry serialises");
-    context.store.cache(PAGE, ENTRY, &entry)
+    let entry = OutputFile {
+        path: PathBuf::from(ENTRIES).join(format!("{}.json", page.entry.slug)),
+        content: serde_json::to_vec(&page.entry).expect("an entry serialises"),
+    };
+    write_files(&project.out, &[entry])
 }
 
 /// An article's files, and its line of the index.
@@ -32,14 +63,17 @@ pub struct Written {
 }
 
 /// `out/index.html` over every article whose page is there.
-pub fn write_index(project: &Project) -> Result<(), Failure> {
-    let mut entries: Vec<IndexEntry> = fs::read_dir(project.state())
+pub async fn write_index(project: &Project, options: &BuildOptions) -> Result<(), Failure> {
+    if !project.out.join(ENTRIES).is_dir() {
+        return Ok(());
+    }
+    let _lock = lock(project, options).await?;
+    let mut entries: Vec<IndexEntry> = fs::read_dir(project.out.join(ENTRIES))
         .into_iter()
         .flatten()
         .flatten()
-        .filter_map(|state| {
-            let json = fs::read_to_string(state.path().join(PAGE).join(ENTRY)).ok()?;
-            serde_json::from_str::<IndexEntry>(&json).ok()
+        .filter_map(|entry| {
+            serde_json::from_slice::<IndexEntry>(&fs::read(entry.path()).ok()?).ok()
         })
         .filter(|entry| project.out.join(&entry.slug).join("index.html").is_file())
         .collect();
@@ -47,7 +81,6 @@ pub fn write_index(project: &Project) -> Result<(), Failure> {
         return Ok(());
     }
     entries.sort_by(|a, b| a.slug.cmp(&b.slug));
-    entries.dedup_by(|a, b| a.slug == b.slug);
     let file = render::index(&entries).map_err(Failure::Internal)?;
     write_files(&project.out, &[file])
 }

@@ -8,10 +8,12 @@ use crate::exit_code::Failure;
 use crate::lint::RULES;
 use crate::measure::instrument::INSTRUMENTS;
 use crate::parse::{self, Known};
+use crate::record::store::Store;
 use crate::source::Source;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The pins this build came with, for articles outside any project.
 const OWN_PINS: &str = include_str!("../../articles/pins.yaml");
@@ -46,11 +48,6 @@ impl Project {
         self.root.join("articles")
     }
 
-    /// What is measured and not accepted yet, and drawn charts. Deleting it loses nothing accepted.
-    pub fn state(&self) -> PathBuf {
-        self.root.join(".remeasure")
-    }
-
     /// The project's pins, or those of this build where it has none.
     pub fn pins(&self) -> Result<Pins, Failure> {
         let path = self.articles_folder().join("pins.yaml");
@@ -62,20 +59,32 @@ impl Project {
         }
     }
 
-    /// The articles named (slugs, folders or files), or all of the project's.
-    pub fn articles(&self, names: &[String], pins: &Pins) -> Result<Vec<Article>, Failure> {
-        let paths = if names.is_empty() {
-            self.all_articles()?
+    /// The files of the articles named (slugs, folders or files), or of all the project's.
+    pub fn paths(&self, names: &[String]) -> Result<Vec<PathBuf>, Failure> {
+        if names.is_empty() {
+            return distinct(self.all_articles()?);
+        }
+        let mut paths = Vec::new();
+        let mut problems = Vec::new();
+        for name in names {
+            match self.find(name) {
+                Ok(path) => paths.push(path),
+                Err(Failure::Article(mut found)) => problems.append(&mut found),
+                Err(failure) => return Err(failure),
+            }
+        }
+        if problems.is_empty() {
+            distinct(paths)
         } else {
-            names
-                .iter()
-                .map(|name| self.find(name))
-                .collect::<Result<_, _>>()?
-        };
-        let paths = distinct(paths)?;
+            Err(Failure::Article(problems))
+        }
+    }
+
+    /// The articles named, or all of the project's; the mistakes of all of them together.
+    pub fn articles(&self, names: &[String], pins: &Pins) -> Result<Vec<Article>, Failure> {
         let mut articles = Vec::new();
         let mut problems = Vec::new();
-        for path in paths {
+        for path in self.paths(names)? {
             match read(&path, pins) {
                 Ok(article) => articles.push(article),
                 Err(Failure::Article(mut found)) => problems.append(&mut found),
@@ -89,17 +98,28 @@ impl Project {
         }
     }
 
-    /// The name under which an article's state is kept: its slug, made unique for articles from
-    /// outside the project.
-    pub fn state_name(&self, article: &Article) -> String {
-        let inside = self.articles_folder().join(&article.slug);
+    /// What is measured of an article and not accepted yet, and drawn charts: in `.remeasure`
+    /// beside the `articles` folder that the article lies in, whichever project and folder a
+    /// command is given in; else beside the article. Deleting it loses nothing accepted.
+    pub fn store(&self, article: &Article) -> Store {
+        const STATE: &str = ".remeasure";
+        let slug = &article.slug;
         let canonical = |path: &Path| fs::canonicalize(path).ok();
-        if canonical(&inside).is_some() && canonical(&inside) == canonical(&article.directory) {
-            return article.slug.clone();
+        let folder = canonical(&article.directory);
+        // A link to a folder elsewhere is the project's, too.
+        if folder.is_some() && canonical(&self.articles_folder().join(slug)) == folder {
+            return Store::new(&self.root.join(STATE), slug);
         }
-        let path = canonical(&article.directory).unwrap_or_else(|| article.directory.clone());
-        let hash = crate::record::sha256_of(path.to_string_lossy().as_bytes());
-        format!("{}-{}", article.slug, &hash[..8])
+        let of_its_project = |folder: &Path| {
+            let articles = folder.parent()?;
+            let is_its = articles.file_name()? == "articles";
+            is_its.then(|| articles.with_file_name(STATE))
+        };
+        let state = folder.as_deref().and_then(of_its_project);
+        Store::new(
+            &state.unwrap_or_else(|| article.directory.join(STATE)),
+            slug,
+        )
     }
 
     fn all_articles(&self) -> Result<Vec<PathBuf>, Failure> {
@@ -191,7 +211,8 @@ fn nearest_root() -> Result<PathBuf, Failure> {
     })
 }
 
-fn read(path: &Path, pins: &Pins) -> Result<Article, Failure> {
+/// The article in that file, or everything that is wrong with it.
+pub fn read(path: &Path, pins: &Pins) -> Result<Article, Failure> {
     let name = path
         .strip_prefix(".")
         .unwrap_or(path)
@@ -219,9 +240,13 @@ fn read(path: &Path, pins: &Pins) -> Result<Article, Failure> {
                 .hint("save the article as UTF-8"),
         )
     })?;
-    let directory = folder_of(path).to_owned();
+    parsed(Source::new(name, path, text), pins)
+}
+
+/// The article of a text that may not be in its file yet.
+pub fn parsed(source: Arc<Source>, pins: &Pins) -> Result<Article, Failure> {
+    let directory = folder_of(&source.path).to_owned();
     let slug = slug(&directory);
-    let source = Source::new(name, path, text);
     let instruments: Vec<&str> = INSTRUMENTS.iter().map(|entry| entry.name).collect();
     let charts: Vec<&str> = CHARTS.iter().map(|entry| entry.name).collect();
     let rules: Vec<&str> = RULES.iter().map(|entry| entry.name).collect();
@@ -232,6 +257,11 @@ fn read(path: &Path, pins: &Pins) -> Result<Article, Failure> {
         lint_rules: &rules,
     };
     parse::parse(&source, &slug, &directory, &known).map_err(Failure::Article)
+}
+
+/// What an article in that file is called.
+pub fn slug_of(file: &Path) -> String {
+    slug(folder_of(file))
 }
 
 /// `.` for a file that is named without a folder.

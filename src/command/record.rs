@@ -17,7 +17,7 @@ use crate::record::{
     Environment, ExperimentRecord, FORMAT, HostEnvironment, Record, ServerEnvironment, sha256_of,
 };
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// One article in one profile on one engine, with everything that is known before a server runs.
 pub struct Context<'a> {
@@ -43,7 +43,18 @@ pub struct StoredAnalysis {
 const ANALYSIS: &str = "analysis";
 
 pub fn record_path(article: &Article) -> PathBuf {
-    article.directory.join("record.json")
+    record_in(&article.directory)
+}
+
+/// Of the article in this file.
+pub fn beside(article: &Path) -> PathBuf {
+    record_in(article.parent().unwrap_or(Path::new("")))
+}
+
+fn record_in(directory: &Path) -> PathBuf {
+    let path = directory.join("record.json");
+    // As short as possible, for messages.
+    path.strip_prefix(".").map(Path::to_owned).unwrap_or(path)
 }
 
 impl<'a> Context<'a> {
@@ -76,7 +87,7 @@ impl<'a> Context<'a> {
             },
             engine_reason: identity.reason,
             host: environment::host(&engine::storage(&engine::default_cache())),
-            store: Store::new(&project.state(), &project.state_name(article)),
+            store: project.store(article),
             accepted,
         })
     }
@@ -151,7 +162,7 @@ impl<'a> Context<'a> {
                 let id = &item.experiment.id.value;
                 let analysed = analysis.experiments.shift_remove(id)?;
                 let record = ExperimentRecord {
-                    fingerprint: fingerprint::sha256(&item.fingerprint),
+                    fingerprint: item.fingerprint.sha256(),
                     inputs: item.fingerprint.clone(),
                     host: result.host.clone(),
                     measured_at: result.measured_at.clone(),

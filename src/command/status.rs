@@ -1,16 +1,73 @@
 //! `status`: for each experiment whether its result is fresh, stale or missing, and why; for each
-//! figure whether the accepted record has it. Runs nothing.
+//! figure whether the accepted record has it. Runs nothing, and waits for nobody.
 
-use super::build::experiments_exist;
+mod explain;
+
 use super::check::staleness;
 use super::project::Project;
 use super::record::{Context, record_path};
 use super::terminal::{for_each, print, worst};
 use crate::article::Article;
 use crate::engine::EngineChoice;
+use crate::engine::pins::Pins;
 use crate::exit_code::{Failure, Outcome};
-use crate::plan::{Decision, Force, fingerprint};
+use crate::plan::{Decision, Force};
+use serde::Serialize;
 use std::fmt::Write;
+
+/// The version of the JSON document's shape.
+const FORMAT: u32 = 1;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    format: u32,
+    articles: &'a [Status],
+}
+
+#[derive(Serialize)]
+struct Status {
+    article: String,
+    profile: String,
+    postgres: String,
+    engine: String,
+    engine_reason: String,
+    experiments: Vec<ExperimentStatus>,
+    record: RecordStatus,
+    /// Of the id that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    explained: Vec<explain::Explained>,
+}
+
+#[derive(Serialize)]
+struct ExperimentStatus {
+    experiment: String,
+    /// sha256 of its inputs.
+    fingerprint: String,
+    /// A build would measure nothing.
+    fresh: bool,
+    /// Why it would run.
+    reason: Option<String>,
+    measured_at: Option<String>,
+}
+
+#[derive(Serialize)]
+struct RecordStatus {
+    state: RecordState,
+    /// Why it is missing or stale.
+    problems: Vec<String>,
+    profile: Option<String>,
+    claims: Option<usize>,
+    /// Measured on this machine.
+    this_machine: Option<bool>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum RecordState {
+    Current,
+    Stale,
+    Missing,
+}
 
 /// Prints what a build would do. The outcome is that of the accepted record: exit code 5 where it
 /// is missing or stale.
@@ -20,88 +77,127 @@ pub fn status(
     profile: Option<&str>,
     engine: &EngineChoice,
     explain: Option<&str>,
+    json: bool,
 ) -> Result<Outcome, Failure> {
     let pins = project.pins()?;
     let articles = project.articles(names, &pins)?;
     if let Some(id) = explain {
-        experiments_exist("--explain", &[id.to_owned()], &articles)?;
+        explain::exists(id, &articles)?;
     }
-    let (outcomes, all_done) = for_each(&articles, |article| {
+    let (found, all_done) = for_each(&articles, |article| {
         let context = Context::new(project, &pins, article, profile, engine)?;
-        let stale = match &context.accepted {
-            Some(record) => staleness(article, record)
-                .into_iter()
-                .map(|problem| problem.message)
-                .collect(),
-            None => vec![format!("there is no `{}`", record_path(article).display())],
-        };
-        print(&describe(article, &context, &stale))?;
+        let mut status = of(article, &context, &pins);
         if let Some(id) = explain {
-            print(&explained(&context, id))?;
+            status.explained = explain::explain(&context, id);
         }
-        Ok(if stale.is_empty() {
-            Outcome::Holds
-        } else {
-            Outcome::RecordStale
-        })
+        if !json {
+            print(&text(&status))?;
+        }
+        Ok(status)
     });
-    all_done?;
-    Ok(worst(outcomes))
-}
-
-fn describe(article: &Article, context: &Context<'_>, stale: &[String]) -> String {
-    let mut text = String::new();
-    let _ = writeln!(
-        text,
-        "{} · profile {} · Postgres {} · engine {}: {}",
-        article.slug,
-        context.resolved.profile,
-        context.server.version,
-        context.server.engine,
-        context.engine_reason
-    );
-    for item in context.plan(&Force::Nothing) {
-        let state = match &item.decision {
-            Decision::Reuse(result) => format!("fresh, measured {}", result.measured_at),
-            Decision::Run { reason, .. } => format!("would run: {reason}"),
+    if json {
+        let document = Document {
+            format: FORMAT,
+            articles: &found,
         };
-        let _ = writeln!(text, "  {}: {state}", item.experiment.id.value);
+        let text = serde_json::to_string_pretty(&document).expect("strings and lists are JSON");
+        print(&format!("{text}\n"))?;
     }
-    match (&context.accepted, stale) {
-        (Some(record), []) => {
-            let _ = writeln!(
-                text,
-                "  record: current, profile {}, {} claims, host {}",
-                record.profile,
-                record.claims.len(),
-                if record.environment.host.sha256 == context.host.sha256 {
-                    "this machine"
-                } else {
-                    "another machine"
-                }
-            );
-        }
-        (_, problems) => {
-            for problem in problems {
-                let _ = writeln!(text, "  record: {problem}");
-            }
-        }
-    }
-    text
+    all_done?;
+    Ok(worst(found.iter().map(
+        |status| match status.record.state {
+            RecordState::Current => Outcome::Holds,
+            RecordState::Stale | RecordState::Missing => Outcome::RecordStale,
+        },
+    )))
 }
 
-/// Every input of one experiment, with the hash they come to.
-fn explained(context: &Context<'_>, id: &str) -> String {
-    let mut text = String::new();
-    for item in context.plan(&Force::Nothing) {
-        if item.experiment.id.value != id {
-            continue;
-        }
-        let _ = writeln!(text, "\n  {id} {}", fingerprint::sha256(&item.fingerprint));
-        for (name, value) in &item.fingerprint.fields {
-            let value = value.trim_end().replace('\n', "\n      ");
-            let _ = writeln!(text, "    {name}: {value}");
-        }
+fn of(article: &Article, context: &Context<'_>, pins: &Pins) -> Status {
+    let experiments = context
+        .plan(&Force::Nothing)
+        .into_iter()
+        .map(|item| ExperimentStatus {
+            experiment: item.experiment.id.value.clone(),
+            fingerprint: item.fingerprint.sha256(),
+            fresh: matches!(item.decision, Decision::Reuse(_)),
+            reason: match &item.decision {
+                Decision::Reuse(_) => None,
+                Decision::Run { reason, .. } => Some(reason.to_string()),
+            },
+            measured_at: match &item.decision {
+                Decision::Reuse(result) => Some(result.measured_at.clone()),
+                Decision::Run { .. } => None,
+            },
+        })
+        .collect();
+    Status {
+        article: article.slug.clone(),
+        profile: context.resolved.profile.clone(),
+        postgres: context.server.version.clone(),
+        engine: context.server.engine.clone(),
+        engine_reason: context.engine_reason.clone(),
+        experiments,
+        record: record(article, context, pins),
+        explained: Vec::new(),
+    }
+}
+
+fn record(article: &Article, context: &Context<'_>, pins: &Pins) -> RecordStatus {
+    let Some(record) = &context.accepted else {
+        return RecordStatus {
+            state: RecordState::Missing,
+            problems: vec![format!("there is no `{}`", record_path(article).display())],
+            profile: None,
+            claims: None,
+            this_machine: None,
+        };
+    };
+    let problems: Vec<String> = staleness(article, record, pins)
+        .into_iter()
+        .map(|problem| problem.message)
+        .collect();
+    RecordStatus {
+        state: match problems.as_slice() {
+            [] => RecordState::Current,
+            _ => RecordState::Stale,
+        },
+        problems,
+        profile: Some(record.profile.clone()),
+        claims: Some(record.claims.len()),
+        this_machine: Some(record.environment.host.sha256 == context.host.sha256),
+    }
+}
+
+fn text(status: &Status) -> String {
+    let mut text = format!(
+        "{} · profile {} · Postgres {} · engine {}: {}\n",
+        status.article, status.profile, status.postgres, status.engine, status.engine_reason
+    );
+    for experiment in &status.experiments {
+        let state = match (&experiment.measured_at, &experiment.reason) {
+            (Some(at), _) => format!("fresh, measured {at}"),
+            (None, reason) => format!("would run: {}", reason.as_deref().unwrap_or_default()),
+        };
+        let _ = writeln!(text, "  {}: {state}", experiment.experiment);
+    }
+    let record = &status.record;
+    for problem in &record.problems {
+        let _ = writeln!(text, "  record: {problem}");
+    }
+    if let (RecordState::Current, Some(profile), Some(claims)) =
+        (record.state, &record.profile, record.claims)
+    {
+        let machine = match record.this_machine {
+            Some(true) => "this machine",
+            _ => "another machine",
+        };
+        let _ = writeln!(
+            text,
+            "  record: current, profile {profile}, {claims} claims, host {machine}"
+        );
+    }
+    for explained in &status.explained {
+        text.push_str(&explained.text());
     }
     text
 }

@@ -3,10 +3,12 @@
 
 use super::options::{BuildOptions, Verbosity};
 use crate::diagnostic::Diagnostic;
-use crate::exit_code::{Failure, Outcome};
+use crate::exit_code::{Failure, Outcome, number, weight};
 use crate::judge;
+use crate::record::Record;
 use crate::record::store::write_atomically;
-use crate::report::{self, Color, Judged, Look};
+use crate::report::{self, Color, Judged, Look, Run};
+use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
@@ -26,7 +28,30 @@ pub fn print(text: &str) -> Result<(), Failure> {
 
 /// A line on standard error. There is nobody left to tell when that fails.
 pub fn tell(text: &str) {
+    let obeyed = std::env::var_os("GITHUB_ACTIONS").is_some();
+    let text = if obeyed {
+        disarmed(text)
+    } else {
+        text.to_owned()
+    };
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// The runner of GitHub Actions obeys lines of a log that begin with `::` or have `##[` in them,
+/// and a message of Postgres may have any line: an article is someone else's text.
+fn disarmed(text: &str) -> String {
+    let line = |line: &str| {
+        let indent = line.len() - line.trim_start().len();
+        let (indent, rest) = line.split_at(indent);
+        let rest = match rest.strip_prefix("::") {
+            Some(command) => format!(": :{command}"),
+            None => rest.to_owned(),
+        };
+        format!("{indent}{}", rest.replace("##[", "## ["))
+    };
+    // As the runner splits it.
+    let lines: Vec<String> = text.replace("\r\n", "\n").split('\n').map(line).collect();
+    lines.join("\n").replace("\r", "\u{fffd}")
 }
 
 /// A line on standard error for who did not ask for quiet.
@@ -74,8 +99,8 @@ pub fn tell_verdicts(
     // A report on standard output has it to itself.
     let taken = options.reports.iter().any(|(_, path)| is_output(path));
     if options.verbosity == Verbosity::Normal && !taken {
-        let table = report::report("terminal").expect("the catalogue has the terminal");
-        print(&format!("{}\n", (table.write)(&[*judged], options.look)))?;
+        let table = report::table(&[*judged], options.look);
+        print(&format!("{table}\n"))?;
         if let Some(page) = page {
             print(&format!("{}\n", page.display()))?;
         }
@@ -88,24 +113,60 @@ pub fn tell_verdicts(
     Ok(())
 }
 
-/// The reports that were asked for, over all articles.
-pub fn write_reports(all: &[Judged<'_>], options: &BuildOptions) -> Result<(), Failure> {
+/// Where the accepted record is another machine's: both machines, and what that means.
+pub fn tell_machines(record: &Record, accepted: Option<&Record>, options: &BuildOptions) {
+    let own = &record.environment.host;
+    let Some(author) = (accepted.map(|accepted| &accepted.environment.host))
+        .filter(|author| author.sha256 != own.sha256)
+    else {
+        return;
+    };
+    say(
+        options,
+        &format!(
+            "the accepted record is another machine's; noisy claims are shown beside it, not judged\n  \
+             author's: {}\n  this one: {}",
+            author.machine(),
+            own.machine()
+        ),
+    );
+}
+
+/// The reports that were asked for; those that cannot be written do not keep the others from it.
+pub fn write_reports(run: &Run<'_>, options: &BuildOptions) -> Vec<Failure> {
+    let mut failures = Vec::new();
     for (report, path) in &options.reports {
         if is_output(path) {
-            print(&(report.write)(all, options.look))?;
+            failures.extend(print(&(report.write)(run, options.look)).err());
             continue;
         }
         let look = Look {
             color: Color::Plain,
             ..options.look
         };
-        write_atomically(path, (report.write)(all, look).as_bytes())
-            .map_err(|error| Failure::io("write", path, &error))?;
+        let written = write_report(path, (report.write)(run, look).as_bytes());
+        failures.extend(
+            written
+                .err()
+                .map(|error| Failure::io("write", path, &error)),
+        );
     }
-    Ok(())
+    failures
 }
 
-fn is_output(path: &Path) -> bool {
+/// A file is replaced as a whole, where a link leads to; a device or a pipe is written to.
+fn write_report(path: &Path, content: &[u8]) -> io::Result<()> {
+    match fs::canonicalize(path) {
+        Ok(whole) if whole.is_file() => write_atomically(&whole, content),
+        Ok(device) => OpenOptions::new()
+            .write(true)
+            .open(device)?
+            .write_all(content),
+        Err(_) => write_atomically(path, content),
+    }
+}
+
+pub fn is_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
@@ -117,44 +178,63 @@ pub fn for_each<'a, A, T>(
     mut one: impl FnMut(&'a A) -> Result<T, Failure>,
 ) -> (Vec<T>, Result<(), Failure>) {
     let mut done = Vec::new();
-    let mut problems = Vec::new();
-    let mut worst: Option<Failure> = None;
+    let mut failures = Vec::new();
     for article in articles {
         match one(article) {
             Ok(one) => done.push(one),
-            Err(Failure::Article(mut found)) => problems.append(&mut found),
             Err(failure) => {
-                let last = !matches!(failure, Failure::Engine(_) | Failure::Record(_));
-                if let Some(earlier) = worst.replace(failure) {
-                    tell_failure(&earlier);
-                }
+                let last = meets_all(&failure);
+                failures.push(failure);
                 if last {
                     break;
                 }
             }
         }
     }
-    let result = match worst {
-        None if problems.is_empty() => Ok(()),
-        None => Err(Failure::Article(problems)),
-        Some(failure) => {
-            tell_diagnostics(&problems);
-            Err(failure)
+    (done, gathered(failures))
+}
+
+/// Whether the articles that come after this one would meet it too.
+pub fn meets_all(failure: &Failure) -> bool {
+    matches!(failure, Failure::Internal(_) | Failure::Interrupted { .. })
+}
+
+/// The mistakes of all articles are one failure. Of several the heaviest is given back, the others
+/// are told.
+pub fn gathered(failures: Vec<Failure>) -> Result<(), Failure> {
+    let mut problems = Vec::new();
+    let mut others = Vec::new();
+    for failure in failures {
+        match failure {
+            Failure::Article(mut found) => problems.append(&mut found),
+            other => others.push(other),
         }
-    };
-    (done, result)
+    }
+    if !problems.is_empty() {
+        others.push(Failure::Article(problems));
+    }
+    let mut heaviest: Option<Result<Outcome, Failure>> = None;
+    for failure in others {
+        let failed = Err(failure);
+        let told = match &heaviest {
+            Some(before) if weight(number(before)) >= weight(number(&failed)) => Some(failed),
+            _ => heaviest.replace(failed),
+        };
+        if let Some(Err(failure)) = told {
+            tell_failure(&failure);
+            if !matches!(failure, Failure::Article(_)) {
+                tell("");
+            }
+        }
+    }
+    heaviest.unwrap_or(Ok(Outcome::Holds)).map(drop)
 }
 
 /// A figure that does not hold outweighs a stale record.
 pub fn worst(outcomes: impl IntoIterator<Item = Outcome>) -> Outcome {
-    let weight = |outcome: &Outcome| match outcome {
-        Outcome::Holds => 0,
-        Outcome::RecordStale => 1,
-        Outcome::DoesNotHold => 2,
-    };
     outcomes
         .into_iter()
-        .max_by_key(weight)
+        .max_by_key(|outcome| weight(number(&Ok(*outcome))))
         .unwrap_or(Outcome::Holds)
 }
 
@@ -184,7 +264,6 @@ fn no_color_unset() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exit_code::number;
 
     fn failure(name: &str) -> Failure {
         match name {
@@ -205,7 +284,7 @@ mod tests {
             (vec!["article", "", "article"], 1, 2),
             (vec!["article", "engine", ""], 1, 4),
             (vec!["engine", "article", ""], 1, 4),
-            (vec!["article", "record", ""], 1, 5),
+            (vec!["article", "record", ""], 1, 2),
             (vec!["", "interrupted", ""], 1, 130),
             (vec!["article", "", "internal", ""], 1, 1),
         ] {
@@ -219,6 +298,19 @@ mod tests {
                 code,
                 "{articles:?}"
             );
+        }
+    }
+
+    #[test]
+    fn no_line_of_an_article_is_one_that_a_runner_obeys() {
+        for (text, expected) in [
+            ("error: a::b", "error: a::b"),
+            ("a\n  ::error::b\n::stop\n", "a\n  : :error::b\n: :stop\n"),
+            ("a ##[error]b", "a ## [error]b"),
+            ("a\r::error::b\r\nc", "a\u{fffd}::error::b\nc"),
+            ("\u{2003}::error::b", "\u{2003}: :error::b"),
+        ] {
+            assert_eq!(disarmed(text), expected);
         }
     }
 

@@ -29,6 +29,7 @@ use fake::FakeServer;
 use pins::{Pin, Pins};
 use session::{Role, Session, SessionError, quote_identifier, quote_literal};
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -150,6 +151,18 @@ pub async fn start(choice: &EngineChoice, request: &StartRequest<'_>) -> Result<
         reason,
         extensions: Mutex::default(),
     })
+}
+
+/// As the word after `--engine` is written.
+impl fmt::Display for EngineChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Embedded => f.write_str("embedded"),
+            Self::Docker => f.write_str("docker"),
+            Self::Fake(file) => write!(f, "fake:{}", file.display()),
+        }
+    }
 }
 
 impl EngineChoice {
@@ -463,6 +476,9 @@ mod tests {
             EngineChoice::parse("fake:a/b.yaml").unwrap(),
             EngineChoice::Fake("a/b.yaml".into())
         );
+        for word in ["auto", "embedded", "fake:a/b.yaml"] {
+            assert_eq!(EngineChoice::parse(word).unwrap().to_string(), word);
+        }
         for (word, exit_code, hint) in [
             ("docker", 4, "--engine embedded"),
             ("url", 4, "--engine embedded"),

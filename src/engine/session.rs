@@ -107,6 +107,28 @@ pub(super) enum Host {
     Loopback { password: String },
 }
 
+impl Address {
+    fn config(&self, role: Role) -> tokio_postgres::Config {
+        let mut config = tokio_postgres::Config::new();
+        match &self.host {
+            Host::Socket(directory) => config.host_path(directory),
+            Host::Loopback { password } => config.host("127.0.0.1").password(password),
+        };
+        config.port(self.port).user(role.name());
+        config
+    }
+
+    /// Process id, data directory and time of start, as the postmaster writes them beside its
+    /// socket: another server at the same place has others. None where there is no socket.
+    fn postmaster(&self) -> Option<String> {
+        let Host::Socket(directory) = &self.host else {
+            return None;
+        };
+        let file = format!(".s.PGSQL.{}.lock", self.port);
+        std::fs::read_to_string(directory.join(file)).ok()
+    }
+}
+
 /// An open connection.
 pub struct Session {
     connection: Connection,
@@ -122,7 +144,9 @@ struct Postgres {
     backend_pid: i32,
     heard: Arc<Mutex<Heard>>,
     task: tokio::task::JoinHandle<()>,
-    log: PathBuf,
+    address: Box<Address>,
+    /// What the postmaster wrote of itself when this session began.
+    postmaster: Option<String>,
 }
 
 /// What the server says outside of results.
@@ -216,14 +240,8 @@ fn lock(heard: &Mutex<Heard>) -> std::sync::MutexGuard<'_, Heard> {
 
 impl Postgres {
     async fn connect(address: &Address, database: &str, role: Role) -> Result<Self, SessionError> {
-        let mut config = tokio_postgres::Config::new();
-        match &address.host {
-            Host::Socket(directory) => config.host_path(directory),
-            Host::Loopback { password } => config.host("127.0.0.1").password(password),
-        };
-        let (client, mut connection) = config
-            .port(address.port)
-            .user(role.name())
+        let (client, mut connection) = address
+            .config(role)
             .dbname(database)
             .application_name("remeasure")
             .connect_timeout(Duration::from_secs(30))
@@ -253,7 +271,8 @@ impl Postgres {
             backend_pid: 0,
             heard,
             task,
-            log: address.log.clone(),
+            postmaster: address.postmaster(),
+            address: Box::new(address.clone()),
         };
         let pid = session
             .execute("SELECT pg_catalog.pg_backend_pid()")
@@ -391,27 +410,54 @@ impl Postgres {
         {
             return SessionError::Sql(Box::new(SqlError::from(error)));
         }
+        if said.is_some_and(|error| error.code().code() == ADMIN_SHUTDOWN)
+            && self.server_lives().await
+        {
+            let error = said.map(SqlError::from).unwrap_or_default();
+            return SessionError::Sql(Box::new(ended_alone(error)));
+        }
         // The postmaster writes why a moment after the connection breaks.
         tokio::time::sleep(Duration::from_millis(100)).await;
         let ended = lock(&self.heard).ended.clone();
         // Last words may come as the answer to this statement, or before it was sent.
         let last_words = ended.filter(|_| said.is_none());
         if let Some((sqlstate, message)) = last_words.as_deref().and_then(|it| it.split_once(": "))
-            && ended_by_setting(sqlstate)
         {
-            return SessionError::Sql(Box::new(SqlError {
+            let error = SqlError {
                 sqlstate: sqlstate.into(),
                 message: message.into(),
                 ..SqlError::default()
-            }));
+            };
+            if ended_by_setting(sqlstate) {
+                return SessionError::Sql(Box::new(error));
+            }
+            if sqlstate == ADMIN_SHUTDOWN && self.server_lives().await {
+                return SessionError::Sql(Box::new(ended_alone(error)));
+            }
         }
         self.lost(last_words.unwrap_or_else(|| full_text(error)))
+    }
+
+    /// Whether the very server of this session still takes connections: it was the session alone
+    /// that was ended.
+    async fn server_lives(&self) -> bool {
+        let address = &self.address;
+        if self.postmaster.is_none() || self.postmaster != address.postmaster() {
+            return false;
+        }
+        let connected = address
+            .config(Role::Tool)
+            .dbname(super::MAINTENANCE_DATABASE)
+            .connect_timeout(Duration::from_secs(5))
+            .connect(NoTls)
+            .await;
+        connected.is_ok()
     }
 
     fn lost(&self, message: String) -> SessionError {
         SessionError::Lost {
             message,
-            log: log_tail(&self.log, LOG_LINES),
+            log: log_tail(&self.address.log, LOG_LINES),
         }
     }
 }
@@ -481,6 +527,18 @@ pub(super) fn timed_out(error: SqlError, timeout: Duration) -> SessionError {
 
 /// Timeouts of transactions and of idle sessions: the server lives on, and only who sets them can
 /// bring them about.
+/// What a session ends with that `pg_terminate_backend` ended, and each one when a server stops.
+const ADMIN_SHUTDOWN: &str = "57P01";
+
+/// Of a session that was ended while its server runs on.
+fn ended_alone(error: SqlError) -> SqlError {
+    SqlError {
+        detail: Some("the server runs on: only this session was ended".into()),
+        hint: Some("a statement of the article ended it, such as `pg_terminate_backend`".into()),
+        ..error
+    }
+}
+
 fn ended_by_setting(sqlstate: &str) -> bool {
     ["25P03", "25P04", "57P05"].contains(&sqlstate)
 }

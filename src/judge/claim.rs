@@ -21,6 +21,16 @@ pub(super) fn judge(bench: &Bench) -> Option<Verdict> {
     Some(verdict)
 }
 
+/// A claim that asks nothing, beside the accepted record of another machine.
+pub(super) fn beside(bench: &Bench) -> Option<Verdict> {
+    let outcome = Outcome::Skipped {
+        reason: bench.skipped()?,
+    };
+    let scale = Scale::of_claim(bench.unit.clone());
+    let verdict = bench.verdict(Subject::Claim, bench.claim.name.span, &scale, outcome);
+    verdict.recorded.is_some().then_some(verdict)
+}
+
 /// What is asked, for people, and what came of it.
 fn asked(bench: &Bench, scale: &Scale) -> Option<(String, Outcome)> {
     let value = bench.value();
@@ -37,22 +47,36 @@ fn asked(bench: &Bench, scale: &Scale) -> Option<(String, Outcome)> {
             }
         },
     };
-    let limits = within_limits(bench, scale, number);
-    let record = as_recorded(bench, scale, number);
-    match (limits, record) {
-        // The limits were judged, whatever the record is worth.
-        (Some(limits), Some((_, Outcome::Skipped { .. }))) => Some(limits),
-        (Some(limits), Some(record)) => {
-            let text = format!("{}; {}", limits.0, record.0);
-            let worse = if limits.1 == Outcome::Holds {
-                record.1
+    let all = [
+        a_difference(bench),
+        within_limits(bench, scale, number),
+        as_recorded(bench, scale, number),
+    ];
+    all.into_iter().flatten().reduce(both)
+}
+
+/// Two things that are asked, as one: the first that does not hold, if any; what could not be
+/// judged leaves the other as it is.
+fn both(one: (String, Outcome), other: (String, Outcome)) -> (String, Outcome) {
+    match (&one.1, &other.1) {
+        (_, Outcome::Skipped { .. }) => one,
+        (Outcome::Skipped { .. }, _) => other,
+        (first, second) => {
+            let worse = if *first == Outcome::Holds {
+                second
             } else {
-                limits.1
+                first
             };
-            Some((text, worse))
+            (format!("{}; {}", one.0, other.0), worse.clone())
         }
-        (limits, record) => limits.or(record),
     }
+}
+
+/// A comparison says by itself that there is a difference.
+fn a_difference(bench: &Bench) -> Option<(String, Outcome)> {
+    bench.comparison()?;
+    let asked = super::comparison::ASKED.to_owned();
+    Some((asked, outcome(bench.refused())))
 }
 
 /// `>= 3`, `<= 10` and `[70, 80]` say by themselves where the value lies.
@@ -63,13 +87,14 @@ fn within_limits(bench: &Bench, scale: &Scale, value: &BigDecimal) -> Option<(St
     Some((tolerance_text(tolerance, bench.unit.as_ref()), outcome(off)))
 }
 
-/// An exact claim has the accepted record's value, a bounded one is within its tolerance of it.
+/// An exact claim has the accepted record's value, any other is within its tolerance of it. (A
+/// noisy one too, where that record is this machine's; elsewhere it is skipped as a whole.)
 fn as_recorded(bench: &Bench, scale: &Scale, value: &BigDecimal) -> Option<(String, Outcome)> {
     let tolerance = match (bench.claim.kind, bench.claim.tolerance.as_ref()) {
-        (ClaimKind::Noisy, _) => return None,
+        (ClaimKind::Exact, _) if !bench.is_exact() => return None,
         (ClaimKind::Exact, _) => None,
         // Limits are the same for both records; without a tolerance only a quote says how near.
-        (ClaimKind::Bounded, tolerance) => match &tolerance?.value {
+        (ClaimKind::Bounded | ClaimKind::Noisy, tolerance) => match &tolerance?.value {
             tolerance @ (Tolerance::Relative(_) | Tolerance::Absolute(_)) => Some(tolerance),
             _ => return None,
         },
@@ -105,9 +130,7 @@ fn as_recorded(bench: &Bench, scale: &Scale, value: &BigDecimal) -> Option<(Stri
 /// The accepted record, where it was measured with the same params and is not the one judged.
 fn comparable<'a>(bench: &Bench<'a>) -> Option<&'a Record> {
     bench.context.accepted.filter(|accepted| {
-        bench.context.measured_here
-            && accepted.profile == bench.record.profile
-            && accepted.params == bench.record.params
+        bench.context.measured_here && accepted.is_of_the_same_profile(bench.record)
     })
 }
 

@@ -3,23 +3,30 @@
 //!
 //! 1. [`quote`]: what each quote in the prose says against what was measured
 //! 2. [`claim`]: what claims ask by themselves: truth, limits, the same as the accepted record
-//! 3. [`bounds`]: the arithmetic of both
+//! 3. [`comparison`]: what a ratio with an interval asks of both
+//! 4. [`bounds`]: the arithmetic of both
+//!
+//! [`rewrite`] then writes what was measured into the quotes that do not hold, where that is asked.
 
 mod bounds;
 mod claim;
+pub mod compare;
+mod comparison;
 mod explain;
 mod quote;
+pub mod rewrite;
 
 pub use explain::explain;
 
 use crate::article::{Article, BytesMeaning, Claim, ClaimKind, Published};
 use crate::quantity::format::{significant, thousands};
 use crate::quantity::{Number, Shape, Unit, Value, numeral};
-use crate::record::{ClaimRecord, Record};
+use crate::record::{ClaimRecord, Comparison, Record};
 use crate::source::Span;
 use bigdecimal::{BigDecimal, Zero};
 use bounds::Scale;
 use indexmap::IndexMap;
+use std::collections::BTreeSet;
 
 /// What one figure came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +41,8 @@ pub struct Verdict {
     pub measured: Value,
     /// `measured` for people, in the claim's unit or, for a quote, in the quote's.
     pub measured_text: String,
+    /// The interval of `measured`, where it is a ratio that was measured with one.
+    pub comparison: Option<Comparison>,
     /// For people: `±1%`, `75.5 to 76.5 (to the precision quoted)`, `≥ 3`, `true`.
     pub tolerance: String,
     /// What the source post says, for people, with its unit.
@@ -94,11 +103,26 @@ pub fn judge(article: &Article, record: &Record, context: &Context) -> Vec<Verdi
             let claim = claims.get(quote.claim.value.as_str())?;
             Some(quote::judge(&bench(claim), index, quote))
         });
-    let by_themselves = claims
-        .values()
-        .filter_map(|claim| claim::judge(&bench(claim)));
+    let quoted: BTreeSet<&str> = (article.prose.quotes.iter())
+        .map(|quote| quote.claim.value.as_str())
+        .collect();
+    let by_themselves = claims.iter().filter_map(|(name, claim)| {
+        let bench = bench(claim);
+        claim::judge(&bench).or_else(|| {
+            // Shown beside the author's all the same.
+            let beside = claim.kind == ClaimKind::Noisy && !quoted.contains(name);
+            beside.then(|| claim::beside(&bench))?
+        })
+    });
     quotes.chain(by_themselves).collect()
 }
+
+/// The unit of a comparison that names none.
+const RATIO: &str = "×";
+const NOT_A_RATIO: &str = "a comparison is a ratio: its unit is ×";
+
+/// Why a noisy claim is not judged against another machine's record.
+pub const OF_THIS_MACHINE: &str = "noisy: of this machine, not judged here";
 
 /// One claim with everything it is judged by.
 struct Bench<'a> {
@@ -117,9 +141,12 @@ impl<'a> Bench<'a> {
         context: &'a Context<'a>,
     ) -> Self {
         let bytes = claim.bytes.unwrap_or(article.front_matter.bytes);
+        let measured = record.claims.get(&claim.name.value);
+        let is_ratio = measured.is_some_and(|measured| measured.comparison.is_some());
+        let unit = claim.unit.as_deref().or(is_ratio.then_some(RATIO));
         Self {
             claim,
-            unit: claim.unit.as_deref().map(|unit| Unit::new(unit, bytes)),
+            unit: unit.map(|unit| Unit::new(unit, bytes)),
             bytes,
             record,
             context,
@@ -135,6 +162,24 @@ impl<'a> Bench<'a> {
             .map_or(Value::Null, |measured| measured.value.clone())
     }
 
+    fn comparison(&self) -> Option<&'a Comparison> {
+        self.measured()?.comparison.as_ref()
+    }
+
+    /// Why a comparison says nothing, where it does: no difference, or a unit that no ratio has.
+    fn refused(&self) -> Option<String> {
+        let comparison = self.comparison()?;
+        let ratio = Unit::new(RATIO, self.bytes);
+        let conversion = self.unit.as_ref()?.conversion(&ratio);
+        match conversion {
+            Some(factor) if factor.numerator == factor.denominator => comparison.no_difference(),
+            _ => Some(format!(
+                "{NOT_A_RATIO}, not {}",
+                self.claim.unit.as_deref().unwrap_or_default()
+            )),
+        }
+    }
+
     fn accepted(&self) -> Option<&'a ClaimRecord> {
         self.context.accepted?.claims.get(&self.claim.name.value)
     }
@@ -148,28 +193,16 @@ impl<'a> Bench<'a> {
             return Some(format!("holds in profile `{only}` only, this is `{here}`"));
         }
         (self.claim.kind == ClaimKind::Noisy && self.is_elsewhere())
-            .then(|| "noisy: measured on another machine".to_owned())
+            .then(|| OF_THIS_MACHINE.to_owned())
     }
 
-    /// Whether the accepted record's value is another machine's than the one measured now. Each
-    /// experiment knows its host, as a record may be put together on several.
+    /// Whether the accepted record's value is another machine's than the one measured now.
     fn is_elsewhere(&self) -> bool {
         let Some(accepted) = self.context.accepted.filter(|_| self.context.measured_here) else {
             return false;
         };
         let reads = self.measured().map_or(&[][..], |measured| &measured.reads);
-        let hosts: Vec<_> = reads
-            .iter()
-            .filter_map(|id| {
-                let here = self.record.experiments.get(id)?;
-                let there = accepted.experiments.get(id)?;
-                Some((&here.host, &there.host))
-            })
-            .collect();
-        if hosts.is_empty() {
-            return self.record.environment.host.sha256 != accepted.environment.host.sha256;
-        }
-        hosts.iter().any(|(here, there)| here != there)
+        self.record.is_of_another_machine(accepted, reads)
     }
 
     /// A verdict with everything in it that does not depend on the outcome.
@@ -185,6 +218,7 @@ impl<'a> Bench<'a> {
             measured_text: self.measured_text(&measured, scale, None),
             recorded: self.recorded(&measured, scale),
             measured,
+            comparison: self.comparison().cloned(),
             tolerance: String::new(),
             published,
             published_ratio,
@@ -206,7 +240,7 @@ impl<'a> Bench<'a> {
                     decimals.max(enough),
                 ))
             }
-            None if self.claim.kind == ClaimKind::Exact => bounds::exact(&shown),
+            None if self.claim.kind == ClaimKind::Exact && self.is_exact() => bounds::exact(&shown),
             None => significant(&shown, 6),
         };
         scale.attach(&text)
@@ -249,12 +283,37 @@ impl<'a> Bench<'a> {
         Scale::of_claim(self.unit.clone()).attach(&bounds::exact(value))
     }
 
+    /// Whether the value can be the same on every machine and run.
+    fn is_exact(&self) -> bool {
+        self.comparison().is_none_or(Comparison::is_exact)
+    }
+
     fn recorded(&self, measured: &Value, scale: &Scale) -> Option<(String, String)> {
-        let accepted = finite(&self.accepted().filter(|_| self.is_elsewhere())?.value)?;
-        let measured = finite(measured)?;
-        let text = scale.attach(&significant(&scale.claim_to_quote(accepted), 6));
-        let ratio = ratio(measured, accepted).unwrap_or_else(|| "–".to_owned());
-        Some((text, ratio))
+        const NO_RATIO: &str = "–";
+        let comparable = |_: &&ClaimRecord| {
+            let accepted = self.context.accepted;
+            accepted.is_some_and(|accepted| accepted.is_of_the_same_profile(self.record))
+                && self.is_elsewhere()
+        };
+        let accepted = self.accepted().filter(comparable)?;
+        let Some(number) = finite(&accepted.value) else {
+            return Some((accepted.value.to_string(), NO_RATIO.to_owned()));
+        };
+        if self
+            .measured()
+            .is_some_and(|measured| measured.unit != accepted.unit)
+        {
+            // Its unit was changed since: the two numbers are no longer of the same thing.
+            let unit = Unit::new(accepted.unit.as_deref().unwrap_or_default(), self.bytes);
+            return Some((unit.attach(&significant(number, 6)), NO_RATIO.to_owned()));
+        }
+        let text = scale.attach(&significant(&scale.claim_to_quote(number), 6));
+        let ratio = match finite(measured) {
+            // Two zeros too.
+            Some(measured) if measured == number => Some("1".to_owned()),
+            measured => measured.and_then(|measured| ratio(measured, number)),
+        };
+        Some((text, ratio.unwrap_or_else(|| NO_RATIO.to_owned())))
     }
 }
 

@@ -4,7 +4,11 @@ use super::bounds::{Bounds, Scale, ends, tolerance_text};
 use super::{Bench, Outcome, Subject, Verdict, finite, no_number};
 use crate::article::{Quote, Tolerance};
 use crate::quantity::{NumeralError, QuotedNumeral, Shape, Unit, Value, numeral};
+use crate::record::Comparison;
 use bigdecimal::BigDecimal;
+
+/// Begins what is told of a quote whose unit does not convert into the claim's.
+pub(super) const ANOTHER_UNIT: &str = "quoted in ";
 
 pub(super) fn judge(bench: &Bench, index: usize, quote: &Quote) -> Verdict {
     let value = bench.value();
@@ -16,9 +20,17 @@ pub(super) fn judge(bench: &Bench, index: usize, quote: &Quote) -> Verdict {
     let (outcome, tolerance) = match (&value, &read) {
         (Value::Boolean(value), read) => (boolean(*value, read), "true".to_owned()),
         (_, Ok(numeral)) => match &scale {
-            Ok(scale) => number(bench, &value, numeral, scale, &quote.text),
+            Ok(scale) => refused_without_difference(
+                bench,
+                number(bench, &value, numeral, scale, &quote.text),
+            ),
             Err(difference) => (does_not_hold(difference), allowed(bench)),
         },
+        (_, Err(NumeralError::Missing)) if bench.comparison().is_some() => {
+            let words = bench.comparison().map_or(Outcome::Holds, Comparison::words);
+            let asked = super::comparison::ASKED_OF_WORDS.to_owned();
+            refused_without_difference(bench, (words, asked))
+        }
         (value, Err(error)) => (does_not_hold(&unread(value, error)), allowed(bench)),
     };
     let shown = scale.unwrap_or_else(|_| Scale::of_claim(bench.unit.clone()));
@@ -55,7 +67,7 @@ pub(super) fn scale(numeral: &QuotedNumeral, unit: Option<&Unit>) -> Result<Scal
     };
     let conversion = quoted
         .leading_conversion(unit)
-        .ok_or_else(|| format!("quoted in {quoted}, the claim is in {unit}"))?;
+        .ok_or_else(|| format!("{ANOTHER_UNIT}{quoted}, the claim is in {unit}"))?;
     let unit = if conversion.numerator == conversion.denominator {
         unit.clone()
     } else {
@@ -74,6 +86,17 @@ fn boolean(value: bool, read: &Result<QuotedNumeral, NumeralError>) -> Outcome {
         Ok(_) | Err(NumeralError::Malformed { .. }) => {
             does_not_hold("a number is quoted of a claim that is true or false")
         }
+    }
+}
+
+/// However well the number is quoted: a ratio that may as well be 1 says nothing.
+fn refused_without_difference(
+    bench: &Bench,
+    (outcome, allowed): (Outcome, String),
+) -> (Outcome, String) {
+    match bench.refused() {
+        Some(reason) => (does_not_hold(&reason), allowed),
+        None => (outcome, allowed),
     }
 }
 

@@ -6,7 +6,7 @@ use crate::article::{
 };
 use crate::quantity::Value;
 use crate::record::*;
-use crate::source::{Source, Span, Spanned};
+use crate::source::{Places, Source, Span, Spanned};
 use bigdecimal::BigDecimal;
 use indexmap::IndexMap;
 use std::collections::BTreeMap;
@@ -26,18 +26,24 @@ pub fn article(markdown: &str, claims: Vec<Claim>) -> Article {
             let end = target + markdown[target..].find(')').unwrap();
             let name = Spanned::new(markdown[target..end].to_owned(), target..end);
             let text = markdown[open + 1..close].to_owned();
+            let text_span = Span::new(open + 1, close);
             let span = Span::new(open, end + 1);
             if at == 0 {
+                let mut places = Places::default();
+                places.push(0, Some(open + 1));
                 prose.quotes.push(Quote {
                     claim: name,
                     text,
-                    text_span: Span::new(open + 1, close),
+                    places,
+                    text_is_label: false,
+                    text_span,
                     span,
                 });
             } else {
                 prose.citations.push(Citation {
                     target: name,
                     text,
+                    text_span,
                     span,
                 });
             }
@@ -100,8 +106,7 @@ pub fn front_matter() -> FrontMatter {
 pub fn text(text: &str) -> TextWithFillIns {
     TextWithFillIns {
         text: text.to_owned(),
-        span: Span::default(),
-        fill_ins: Vec::new(),
+        ..TextWithFillIns::default()
     }
 }
 
@@ -172,6 +177,7 @@ pub fn record(host: &str, values: &[(&str, &str)]) -> Record {
             .iter()
             .map(|&(name, text)| {
                 let claim = ClaimRecord {
+                    comparison: None,
                     type_name: "numeric".to_owned(),
                     value: value(text),
                     unit: None,

@@ -1,5 +1,8 @@
 //! Tables of quotes, values and what they come to.
 
+mod comparisons;
+mod kinds;
+
 use super::sample::{article, claim, experiment, record, value};
 use super::*;
 use crate::article::{BytesMeaning::*, ClaimKind};
@@ -400,74 +403,7 @@ fn a_claim_of_another_profile_is_skipped_and_never_holds() {
 }
 
 #[test]
-fn a_noisy_claim_is_judged_on_the_accepted_records_machine_alone() {
-    let skipped = "noisy: measured on another machine";
-    let off = "436,300 is 91,500 below 527,800 to 980,200";
-    #[rustfmt::skip]
-    let table = [
-        // kind, tolerance, accepted host, measured here, difference or reason, recorded
-        (ClaimKind::Noisy, "30%", Some("b"), true, skipped, Some(("754,123 rows/s", "0.579"))),
-        (ClaimKind::Noisy, ">= 500000", Some("b"), true, skipped, Some(("754,123 rows/s", "0.579"))),
-        (ClaimKind::Noisy, "30%", Some("a"), true, off, None),
-        (ClaimKind::Noisy, "30%", None, true, off, None),
-        (ClaimKind::Noisy, "30%", Some("b"), false, off, None),
-        (ClaimKind::Bounded, "30%", Some("b"), true, off, Some(("754,123 rows/s", "0.579"))),
-        (ClaimKind::Exact, ">= 500000", Some("b"), true, "436,300 is 63,700 below 500,000", Some(("754,123 rows/s", "0.579"))),
-    ];
-    for (kind, tolerance, host, measured_here, expected, recorded) in table {
-        let mut rate = claim("x", "rows/s", tolerance);
-        rate.kind = kind;
-        let article = article("[754,000](claim:x)", vec![rate]);
-        let accepted = host.map(|host| super::sample::record(host, &[("x", "754123")]));
-        let context = Context {
-            profile: "full",
-            accepted: accepted.as_ref(),
-            measured_here,
-        };
-        let verdict = judge(&article, &record("a", &[("x", "436300")]), &context).remove(0);
-        assert_eq!(
-            difference(&verdict),
-            expected,
-            "{kind:?} {tolerance} {host:?}"
-        );
-        let found = verdict
-            .recorded
-            .as_ref()
-            .map(|(text, ratio)| (text.as_str(), ratio.as_str()));
-        assert_eq!(found, recorded, "{kind:?} {tolerance} {host:?}");
-        assert!(matches!(verdict.outcome, Outcome::Skipped { .. }) == (expected == skipped));
-    }
-}
-
-#[test]
-fn the_host_is_that_of_the_experiments_a_claim_reads() {
-    let mut rate = claim("x", "", "1%");
-    rate.kind = ClaimKind::Noisy;
-    let article = article("[5](claim:x)", vec![rate]);
-    let with = |host: &str| {
-        let mut record = record("a", &[("x", "5")]);
-        record
-            .experiments
-            .insert("e".to_owned(), experiment("f", host));
-        record.claims[0].reads.push("e".to_owned());
-        record
-    };
-    for (host, holds) in [("a", true), ("b", false)] {
-        let accepted = with(host);
-        let context = Context {
-            accepted: Some(&accepted),
-            ..here()
-        };
-        let verdicts = judge(&article, &with("a"), &context);
-        assert_eq!(
-            *outcome_of(&verdicts, Subject::Quote(0)) == Outcome::Holds,
-            holds
-        );
-    }
-}
-
-#[test]
-fn exact_and_bounded_claims_are_held_against_the_accepted_record() {
+fn claims_are_held_against_the_accepted_record_of_the_same_machine() {
     use ClaimKind::*;
     #[rustfmt::skip]
     let table = [
@@ -484,7 +420,9 @@ fn exact_and_bounded_claims_are_held_against_the_accepted_record() {
         (Bounded, "0.5", "76.7", "76.12", Some("±0.5 B of 76.12 B (recorded)"), "76.7 is 0.08 above 75.62 to 76.62"),
         (Bounded, ">= 3", "5", "4", Some("≥ 3 B"), ""),
         (Bounded, "", "5", "4", None, ""),
-        (Noisy, "1%", "5", "4", None, ""),
+        (Noisy, "50%", "5", "4", Some("±50% of 4 B (recorded)"), ""),
+        (Noisy, "1%", "5", "4", Some("±1% of 4 B (recorded)"), "5 is 0.96 above 3.96 to 4.04"),
+        (Noisy, "", "5", "4", None, ""),
     ];
     for (kind, tolerance, measured, recorded, text, expected) in table {
         let mut asked = claim("x", "B", tolerance);
@@ -667,12 +605,30 @@ fn a_verdict_that_does_not_hold_is_explained_at_its_quote() {
 }
 
 #[test]
+fn a_boolean_that_does_not_hold_is_explained_with_its_query_and_value() {
+    let markdown =
+        "It is [free](claim:x).\n\n--| x: {kind: exact}\n\nSELECT max(a) < 1\nFROM measured.e;\n";
+    let start = markdown.find("\nSELECT").unwrap();
+    let mut free = claim("x", "", "");
+    free.query.text.push(&markdown[start..], start);
+    let article = article(markdown, vec![free]);
+    let verdicts = judge(&article, &record("a", &[("x", "false")]), &here());
+    for verdict in &verdicts {
+        let text = explain(&article, verdict).unwrap().render(false);
+        let shown = text.contains("5 | SELECT max(a) < 1") && text.contains("- this gives false");
+        assert!(shown, "{text}");
+    }
+    assert_eq!(verdicts.len(), 2);
+}
+
+#[test]
 fn hints_name_what_would_help() {
     #[rustfmt::skip]
     let table = [
         ("half", "0.5", "", "write the number into the link's text, or make the claim a comparison"),
         ("11%", "11", "", "the claim has no unit, so 1 is 100%; give it `unit: \"%\"` where its query gives percent"),
         ("24 kB", "24576", "", "the claim has no unit, so the quote's is not converted; give it a `unit:`"),
+        ("76 rows", "76", "B", "quote it in B, or in a unit that converts into it"),
         ("1.2.3", "1", "", "write one numeral such as `1,234.5`, or two with `to` between them"),
         ("same", "false", "", "change what the text says, or the claim's query"),
         ("8 of 8", "true", "", "quote a claim that is true or false in words"),

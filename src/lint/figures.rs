@@ -1,17 +1,26 @@
 //! Which numbers of a text are figures. Most numbers in a post are not: dates, versions,
 //! ordinals, labels, names of machines and of settings. Entry: [`figures`].
 
+use super::prose::OBJECT;
+use super::words::{
+    COUNTED, FUNCTION_WORDS, HEADS, JOINS, LABELS, LEADS, NO_FIGURES, PRODUCTS, VERSIONING,
+};
 use crate::article::BytesMeaning;
 use crate::quantity::quoted::is_letter;
 use crate::quantity::{Shape, numeral};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// What is known about the text beside its words.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
     pub is_heading: bool,
+    /// Bare numbers in it name things: a cell of a column of versions, dates or ports.
+    pub is_label: bool,
     /// The article's Postgres; its number is a name wherever it stands.
     pub version: &'a str,
+    /// Names whose values are set and not measured.
+    pub settings: &'a BTreeSet<String>,
     /// Ranges of the text whose numbers are none of ours.
     pub bound: &'a [Range<usize>],
 }
@@ -22,7 +31,13 @@ pub(super) fn figures(text: &str, context: &Context) -> Vec<Range<usize>> {
     let mut at = 0;
     let mut label: Option<usize> = None;
     while let Some(start) = next_digit(text, at) {
-        if let Some(bound) = context.bound.iter().find(|bound| bound.contains(&start)) {
+        // Ascending, as links do not nest.
+        let next = context.bound.partition_point(|bound| bound.end <= start);
+        if let Some(bound) = context
+            .bound
+            .get(next)
+            .filter(|bound| bound.contains(&start))
+        {
             at = bound.end;
             label = None;
             continue;
@@ -47,6 +62,15 @@ pub(super) fn figures(text: &str, context: &Context) -> Vec<Range<usize>> {
     found
 }
 
+/// Whether numbers below this head of a column name things: `Version`, `Postgres`, `Year`.
+pub(super) fn heads_labels(head: &str) -> bool {
+    let mut words = head
+        .split(|c: char| !is_letter(c))
+        .filter(|word| !word.is_empty());
+    let name = |word: &str| HEADS.contains(&word.to_lowercase().as_str());
+    words.next().is_some_and(name) && words.next().is_none_or(name)
+}
+
 fn next_digit(text: &str, from: usize) -> Option<usize> {
     let digit = text[from..].find(|c: char| c.is_ascii_digit())? + from;
     let point = text[from..digit].ends_with('.')
@@ -64,6 +88,9 @@ enum Kind {
     /// A part of a name, a date, an address: the whole token is.
     Name,
 }
+
+/// How many bytes around a number may say what it is.
+const NEAR: usize = 300;
 
 /// One number with what stands around it.
 struct Number<'a> {
@@ -92,7 +119,10 @@ impl<'a> Number<'a> {
     }
 
     fn kind(&self, context: &Context) -> Kind {
-        if self.is_name() || self.is_date() || self.is_time() {
+        if self.is_name() || self.is_date() || self.is_time() || self.is_setting(context) {
+            return Kind::Name;
+        }
+        if context.is_label && !self.measures() {
             return Kind::Name;
         }
         if self.is_enumeration(context) || self.is_idiom() || self.is_ordinal() {
@@ -118,17 +148,25 @@ impl<'a> Number<'a> {
         &self.text[self.end..]
     }
 
-    /// What precedes the number without a space.
+    /// What precedes the number without a space. Of a token without an end only the nearest part
+    /// is looked at, as everywhere: work must not grow with the square of a text.
     fn prefix(&self) -> &'a str {
-        let start = self.before().rfind(ends_token).map_or(0, |at| {
-            at + self.text[at..].chars().next().map_or(0, char::len_utf8)
+        let near = self.near_before();
+        let start = near.rfind(ends_token).map_or(0, |at| {
+            at + near[at..].chars().next().map_or(0, char::len_utf8)
         });
-        &self.text[start..self.start]
+        &near[start..]
+    }
+
+    fn near_before(&self) -> &'a str {
+        &self.before()[self
+            .text
+            .floor_char_boundary(self.start.saturating_sub(NEAR))..]
     }
 
     fn token_end(&self) -> usize {
-        let length = self.after().find(ends_token);
-        length.map_or(self.text.len(), |length| self.end + length)
+        let near = &self.after()[..self.after().floor_char_boundary(NEAR)];
+        self.end + near.find(ends_token).unwrap_or(near.len())
     }
 
     fn token(&self) -> &'a str {
@@ -141,10 +179,28 @@ impl<'a> Number<'a> {
     }
 
     fn previous_word(&self) -> &'a str {
-        word_before(
-            self.before()
-                .trim_end_matches(|c: char| c.is_whitespace() || "([\"'“‘*".contains(c)),
-        )
+        word_before(self.before_word())
+    }
+
+    /// Up to the end of the word before, also past a comparison: `kernel >= 4.18`.
+    fn before_word(&self) -> &'a str {
+        let trimmed = |text: &'a str| {
+            text.trim_end_matches(|c: char| c.is_whitespace() || "([\"'“‘*<>≤≥~≈".contains(c))
+        };
+        let before = trimmed(self.near_before());
+        match before.strip_suffix(">=").or(before.strip_suffix("<=")) {
+            Some(compared) => trimmed(compared),
+            None => before,
+        }
+    }
+
+    /// The words before in the same clause, the nearest first.
+    fn words_before(&self) -> impl Iterator<Item = &'a str> {
+        let near = self.near_before();
+        let clause = near.rfind([';', '!', '?']).map_or(0, |at| at + 1);
+        let clause = &near[clause..];
+        let clause = clause.rfind(". ").map_or(clause, |at| &clause[at + 2..]);
+        clause.split_whitespace().rev().take(10)
     }
 
     fn next_word(&self) -> &'a str {
@@ -195,7 +251,11 @@ impl<'a> Number<'a> {
         let behind = &self.after()[letters.len()..];
         let unknown_letters =
             !letters.is_empty() && self.whole_end() == self.end && !matches!(letters, "x" | "xx");
-        prefix.contains(|c: char| is_letter(c) || c == '_' || c == '#')
+        prefix.contains(|c: char| is_letter(c) || "_#^§".contains(c))
+            || self.after().starts_with('^')
+            // `007`, `01`: no amount is written so.
+            || self.digits().starts_with('0') && self.digits()[1..].starts_with(|c: char| c.is_ascii_digit())
+            || self.is_option()
             || token.contains("://")
             || token.contains('_') && token.contains(is_letter)
             || token.contains('@')
@@ -214,6 +274,19 @@ impl<'a> Number<'a> {
                 && self.before().trim_end_matches('(').ends_with(|c: char| c.is_alphanumeric() || c == '_')
             // `1:N`
             || self.after().strip_prefix(':').is_some_and(|rest| rest.starts_with(is_letter))
+    }
+
+    /// `-c 8`, `--jobs 4`
+    fn is_option(&self) -> bool {
+        let option = self.previous_word().trim_start_matches('-');
+        option.len() < self.previous_word().len() && option.starts_with(char::is_alphabetic)
+    }
+
+    /// `work_mem at 4 MB`, `fillfactor of 25`
+    fn is_setting(&self, context: &Context) -> bool {
+        let name = self.words_before().find(|word| !LEADS.contains(word));
+        let edge = |c: char| "\"'“”‘’(`*".contains(c);
+        name.is_some_and(|name| context.settings.contains(name.trim_matches(edge)))
     }
 
     fn is_ordinal(&self) -> bool {
@@ -280,9 +353,13 @@ impl<'a> Number<'a> {
             && self.after()[1..]
                 .chars()
                 .next()
-                .is_none_or(char::is_whitespace);
+                .is_none_or(|c| c.is_whitespace() || c == OBJECT);
         let small = self.integer().is_some_and(|number| number < 100);
-        if at_start && closed && small {
+        // `… no change. 2. Drop the index`
+        let new_sentence = self.after().starts_with('.')
+            && self.next_sentence().starts_with(char::is_uppercase)
+            && self.before().trim_end().ends_with(['.', '!', '?']);
+        if (at_start || new_sentence) && closed && small {
             return true;
         }
         let title_follows =
@@ -296,9 +373,14 @@ impl<'a> Number<'a> {
         small && in_parentheses && self.opened_here()
     }
 
+    fn next_sentence(&self) -> &'a str {
+        self.after().trim_start_matches(['.', ' ', OBJECT])
+    }
+
     /// `(3)`, or `3)` that no parenthesis was opened for.
     fn opened_here(&self) -> bool {
-        let count = |parenthesis| self.before().matches(parenthesis).count();
+        let near = self.near_before();
+        let count = |parenthesis| near.matches(parenthesis).count();
         self.before().ends_with('(') || count('(') <= count(')')
     }
 
@@ -309,7 +391,14 @@ impl<'a> Number<'a> {
             .map(leading_letters)
             .unwrap_or_default();
         let interval = after.trim_start_matches(['%', ' ']);
-        NO_FIGURES.contains(&compound)
+        let width =
+            self.next_word() == "bit" && matches!(self.digits(), "8" | "16" | "32" | "64" | "128");
+        let reading = ["min read", "minute read", "minutes read", "mins read"];
+        width
+            || reading
+                .iter()
+                .any(|words| after.trim_start_matches([' ', '-']).starts_with(words))
+            || NO_FIGURES.contains(&compound)
             || self.digits() == "24" && after.starts_with("/7")
             || self.digits() == "95"
                 && ["confidence", "interval", "CI"]
@@ -331,7 +420,72 @@ impl<'a> Number<'a> {
         if early || LABELS.contains(&plain.as_str()) || PRODUCTS.contains(&plain.as_str()) {
             return true;
         }
-        is_proper(word, self.before()) && !FUNCTION_WORDS.contains(&plain.as_str())
+        if self.is_released() || self.follows_code() {
+            return true;
+        }
+        let titled = word_before(self.before_word().trim_end_matches(':')).to_lowercase();
+        if self.before_word().ends_with(':') && LABELS.contains(&titled.as_str()) {
+            return true;
+        }
+        is_proper(word, self.near_before()) && !FUNCTION_WORDS.contains(&plain.as_str())
+    }
+
+    /// `1.2 or later`, `the 1.0 release`, `upgraded from 15 to 16`, `the MSRV is 1.85`, `1.59+`
+    fn is_released(&self) -> bool {
+        let after = self.after();
+        let or_later = ["or", "and"].iter().any(|word| {
+            let rest = after.trim_start().strip_prefix(word).unwrap_or_default();
+            let rest = leading_letters(rest.trim_start());
+            matches!(
+                rest,
+                "later" | "newer" | "older" | "earlier" | "greater" | "better" | "above" | "up"
+            )
+        });
+        let released = matches!(
+            self.next_word(),
+            "release" | "releases" | "series" | "branch"
+        );
+        let decimal = self.digits().contains('.');
+        if or_later || released || decimal && after.starts_with('+') {
+            return true;
+        }
+        let led = LEADS.contains(&self.previous_word());
+        let versioning = |word: &str| {
+            let word = word
+                .trim_matches(|c: char| !c.is_alphanumeric())
+                .to_lowercase();
+            VERSIONING.contains(&word.as_str())
+        };
+        // `the upgrade to 16 and`, but not `the 27 ciphers`.
+        let next = self.next_word();
+        let alone = decimal || JOINS.contains(&next) || !next.starts_with(char::is_lowercase);
+        led && alone && self.words_before().any(versioning)
+    }
+
+    /// `` `rand` 0.10``, where the code is a library's name.
+    fn follows_code(&self) -> bool {
+        let before = self.before().trim_end();
+        let apart = before.len() < self.before().len();
+        let version = self.digits().contains('.')
+            || self.digits().len() < 3 && !self.next_word().starts_with(char::is_lowercase);
+        apart && before.ends_with(OBJECT) && version || self.is_updated()
+    }
+
+    /// ``update `syn` from 1 to 2``
+    fn is_updated(&self) -> bool {
+        let updates = |word: &str| {
+            let word = word
+                .trim_matches(|c: char| !c.is_alphanumeric())
+                .to_lowercase();
+            matches!(word.as_str(), "update" | "updates" | "updated" | "updating")
+        };
+        let code =
+            |word: &str| word.contains(OBJECT) || word == "requirement" || word == "dependency";
+        matches!(self.previous_word(), "to" | "from")
+            && self.words_before().any(updates)
+            && (self.words_before().any(code)
+                // `update hashbrown to 0.14`
+                || self.digits().contains('.') && self.words_before().nth(2).is_some_and(updates))
     }
 
     /// `17` and `18` in `Postgres 16, 17 and 18`.
@@ -340,16 +494,12 @@ impl<'a> Number<'a> {
             return false;
         };
         let between = self.text[label..self.start].trim();
-        let joined = match between {
-            "and" | "or" | "to" | "through" | "–" | "-" | "/" | "&" | ", and" | ", or" | "vs"
-            | "versus" => true,
-            // `on Postgres 16, 3 indexes`
-            "," => {
-                let next = self.next_word();
-                next.is_empty() || matches!(next, "and" | "or" | "to" | "through")
-            }
-            _ => false,
+        // `on Postgres 16, 3 indexes`
+        let listed = between == "," && {
+            let next = self.next_word();
+            next.is_empty() || matches!(next, "and" | "or" | "to" | "through")
         };
+        let joined = listed || JOINS.contains(&between);
         joined && self.is_version_like()
     }
 }
@@ -412,51 +562,6 @@ fn is_proper(word: &str, before: &str) -> bool {
     !(sentence.is_empty() || sentence.ends_with(['.', '!', '?', ':', '•', '\u{fffc}']))
 }
 
-/// Words that number things: `Figure 1`, `step 3`, `port 5432`.
-#[rustfmt::skip]
-const LABELS: &[&str] = &[
-    "figure", "figures", "fig", "figs", "table", "chart", "charts", "listing", "section", "sections", "chapter",
-    "chapters", "part", "step", "steps", "page", "line", "lines", "run", "round", "level", "stage", "phase", "layer",
-    "appendix", "footnote", "note", "item", "question", "rule", "option", "case", "experiment", "example", "equation",
-    "issue", "bug", "ticket", "commit", "patch", "port", "day", "week", "row", "column", "slot", "block", "no", "nr",
-    "number", "lesson", "tip", "version", "versions", "release", "releases", "beta", "rc", "alpha", "pr", "rfc", "iso",
-    "cve", "errno", "code", "id", "oid", "pid", "attempt", "test", "claim", "quarter",
-];
-
-/// Names that stand before a version also at the start of a sentence.
-#[rustfmt::skip]
-const PRODUCTS: &[&str] = &[
-    "postgres", "postgresql", "pg", "pgbench", "psql", "pgbouncer", "postgis", "timescaledb", "citus", "mysql", "mariadb",
-    "sqlite", "oracle", "docker", "podman", "kubernetes", "linux", "kernel", "ubuntu", "debian", "alpine", "fedora",
-    "rhel", "macos", "windows", "python", "rust", "go", "java", "node", "ruby", "php", "glibc", "icu", "llvm", "gcc",
-    "clang", "zfs", "openssl", "redis", "kafka", "graviton", "xeon", "epyc", "ryzen", "core", "apple",
-];
-
-/// Words that a heading writes with a capital all the same.
-#[rustfmt::skip]
-const FUNCTION_WORDS: &[&str] = &[
-    "a", "an", "the", "at", "of", "in", "on", "to", "with", "by", "from", "for", "and", "or", "is", "are", "was", "were",
-    "per", "than", "about", "only", "over", "under", "up", "all", "every", "each", "after", "before", "between", "cost",
-    "costs", "just", "nearly", "almost", "around", "some", "into", "it", "its", "has", "have", "takes", "took", "got",
-    "not", "but", "as", "if", "when", "why", "how", "what", "that", "this", "these", "those", "they", "we", "i", "you",
-    "then", "so", "with", "without", "adding", "writing", "inserting", "updating", "deleting", "loading", "first", "last",
-];
-
-/// What posts about databases count: a number before one of these is never a year or a label.
-#[rustfmt::skip]
-const COUNTED: &[&str] = &[
-    "rows", "row", "tuples", "pages", "page", "blocks", "buffers", "records", "images", "indexes", "indices", "columns",
-    "tables", "partitions", "transactions", "connections", "clients", "sessions", "threads", "workers", "cores", "cpus",
-    "vcpus", "locks", "segments", "files", "inserts", "updates", "deletes", "queries", "statements", "writes", "reads",
-    "hits", "misses", "fetches", "scans", "keys", "values", "entries", "samples", "runs", "rounds", "times", "iterations",
-    "percent", "bytes", "points", "seconds", "minutes", "hours", "days", "weeks", "months", "years", "children", "parents",
-    "orders", "customers", "users", "events", "dead", "extra", "more", "fewer", "million", "billion", "thousand",
-];
-
-/// `64-bit`, `1-based`, `2-phase` name a kind, they give no amount.
-#[rustfmt::skip]
-const NO_FIGURES: &[&str] = &["bit", "based", "indexed", "way", "phase", "tier", "stage", "part", "step", "dimensional"];
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -477,7 +582,9 @@ mod tests {
         };
         let context = Context {
             is_heading: true,
+            is_label: false,
             version: "16.15",
+            settings: &BTreeSet::new(),
             bound: &[],
         };
         for _ in 0..20_000 {

@@ -7,16 +7,47 @@ use crate::parse::{MASK, markdown_options, mask};
 use crate::quantity::{NumeralError, Unit, numeral};
 use crate::source::{Extract, Span};
 use pulldown_cmark::{Event, Parser, Tag, TagEnd};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+
+/// What kind of block a run is part of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Place {
+    #[default]
+    Paragraph,
+    List,
+    Table,
+}
 
 /// The text of one paragraph, heading or table cell.
 #[derive(Debug, Default)]
 pub(super) struct Run {
     pub text: Extract,
-    pub is_heading: bool,
+    /// The heading's level, 1 to 6.
+    pub heading: Option<usize>,
+    /// The number of the outermost block (a whole list, a whole table) that it is part of.
+    pub block: usize,
+    pub place: Place,
+    /// Numbers of the headings above it, outermost first, its own last.
+    pub section: Vec<usize>,
+    /// A cell of a column whose numbers name things: versions, dates, ports.
+    pub is_label: bool,
+    /// Claims that are quoted, each with its link's text.
+    pub quotes: Vec<(String, Range<usize>)>,
     /// Parts of the text whose numbers are quoted, cited or linked to where they come from.
     pub bound: Vec<Range<usize>>,
+}
+
+impl Run {
+    /// What is filled in between its first and its last byte.
+    pub fn fill_ins<'a>(&self, article: &'a Article) -> impl Iterator<Item = &'a str> {
+        let span = self.text.span(0..self.text.text.len());
+        let all = &article.prose.fill_ins;
+        let first = all.partition_point(|one| one.span.start < span.start);
+        let here = all[first..].iter();
+        here.take_while(move |one| one.span.start < span.end)
+            .map(|one| one.expression.as_str())
+    }
 }
 
 /// Stands for something that is no text: code, an image, a formula.
@@ -34,6 +65,13 @@ pub(super) fn runs(article: &Article) -> Vec<Run> {
         runs: Vec::new(),
         links: Vec::new(),
         code_block: false,
+        depth: 0,
+        blocks: 0,
+        place: Place::Paragraph,
+        headings: Vec::new(),
+        headings_seen: 0,
+        table: TableReader::default(),
+        settings: settings(article),
     };
     for (event, range) in Parser::new_ext(&masked[start..], markdown_options()).into_offset_iter() {
         reader.event(event, range);
@@ -84,6 +122,26 @@ struct Reader<'a> {
     /// Open links: target, and where their text begins in the run.
     links: Vec<(String, usize)>,
     code_block: bool,
+    /// How many blocks are open.
+    depth: usize,
+    /// Outermost blocks begun so far.
+    blocks: usize,
+    /// Of the outermost open block.
+    place: Place,
+    /// Headings above, outermost first: level and number.
+    headings: Vec<(usize, usize)>,
+    headings_seen: usize,
+    table: TableReader,
+    /// Names whose values are set and not measured.
+    settings: BTreeSet<String>,
+}
+
+/// Which columns of the open table hold names of things.
+#[derive(Default)]
+struct TableReader {
+    in_head: bool,
+    column: usize,
+    labels: Vec<bool>,
 }
 
 impl Reader<'_> {
@@ -97,12 +155,17 @@ impl Reader<'_> {
                     .push((dest_url.into_string(), self.run.text.text.len()));
             }
             Event::End(TagEnd::Link) => self.close_link(),
-            Event::Start(Tag::Heading { .. }) => {
+            Event::Start(Tag::Heading { level, .. }) => {
                 self.finish();
-                self.run.is_heading = true;
+                self.begin_block(Place::Paragraph);
+                self.begin_heading(level as usize);
             }
             Event::Text(text) if !self.code_block => self.run.text.push(&text, at),
             Event::SoftBreak | Event::HardBreak => self.run.text.push(" ", at),
+            // `work_mem` at 4 MB is set and not measured.
+            Event::Code(name) if self.settings.contains(name.as_ref()) => {
+                self.run.text.push(&name, at + 1);
+            }
             Event::Code(_)
             | Event::InlineHtml(_)
             | Event::InlineMath(_)
@@ -110,15 +173,67 @@ impl Reader<'_> {
             | Event::FootnoteReference(_) => {
                 self.run.text.push(OBJECT.encode_utf8(&mut [0; 4]), at);
             }
-            Event::Start(tag) if !is_inline(&tag.to_end()) => self.finish(),
-            Event::End(tag) if !is_inline(&tag) => self.finish(),
+            Event::Start(tag) if !is_inline(&tag.to_end()) => {
+                self.finish();
+                self.begin_block(match tag {
+                    Tag::List(_) => Place::List,
+                    Tag::Table(_) => Place::Table,
+                    _ => Place::Paragraph,
+                });
+                match tag {
+                    Tag::Table(_) => self.table = TableReader::default(),
+                    Tag::TableHead => self.table.in_head = true,
+                    Tag::TableRow => self.table.column = 0,
+                    _ => {}
+                }
+            }
+            Event::End(tag) if !is_inline(&tag) => {
+                if tag == TagEnd::TableCell {
+                    self.end_cell();
+                }
+                self.finish();
+                self.depth = self.depth.saturating_sub(1);
+                if tag == TagEnd::TableHead {
+                    self.table.in_head = false;
+                }
+            }
             _ => {}
         }
     }
 
+    fn begin_block(&mut self, place: Place) {
+        if self.depth == 0 {
+            self.blocks += 1;
+            self.place = place;
+        }
+        self.depth += 1;
+    }
+
+    fn begin_heading(&mut self, level: usize) {
+        self.run.heading = Some(level);
+        self.headings.retain(|&(above, _)| above < level);
+        self.headings_seen += 1;
+        self.headings.push((level, self.headings_seen));
+    }
+
+    /// The first row of a table says what its columns are of.
+    fn end_cell(&mut self) {
+        if self.table.in_head {
+            let labels = super::figures::heads_labels(&self.run.text.text);
+            self.table.labels.push(labels);
+        } else {
+            let labels = self.table.labels.get(self.table.column);
+            self.run.is_label = labels.copied().unwrap_or(false);
+        }
+        self.table.column += 1;
+    }
+
     fn finish(&mut self) {
-        let run = std::mem::take(&mut self.run);
+        let mut run = std::mem::take(&mut self.run);
         if !run.text.text.trim().is_empty() {
+            run.block = self.blocks;
+            run.place = self.place;
+            run.section = self.headings.iter().map(|&(_, number)| number).collect();
             self.runs.push(run);
         }
         self.links.clear();
@@ -132,7 +247,11 @@ impl Reader<'_> {
         let end = self.run.text.text.len();
         let text = &self.run.text.text[start..end];
         let bound = match target.strip_prefix("claim:") {
-            Some(claim) => self.quoted(claim, text),
+            Some(claim) => {
+                let bound = self.quoted(claim, text);
+                self.run.quotes.push((claim.to_owned(), start..end));
+                bound
+            }
             None => 0..text.len(),
         };
         self.run.bound.push(start + bound.start..start + bound.end);
@@ -151,6 +270,16 @@ impl Reader<'_> {
             Err(NumeralError::Malformed { .. }) => 0..text.len(),
         }
     }
+}
+
+/// Settings that posts about Postgres name, and those that the article sets itself.
+pub(super) fn settings(article: &Article) -> BTreeSet<String> {
+    let common = super::words::SETTINGS.iter().map(|&name| name.to_owned());
+    let of_server = article.front_matter.postgres.settings.keys().cloned();
+    let experiments = article.experiments();
+    let of_experiments =
+        experiments.flat_map(|one| one.settings.keys().chain(one.session.keys()).cloned());
+    common.chain(of_server).chain(of_experiments).collect()
 }
 
 fn is_inline(tag: &TagEnd) -> bool {

@@ -1,7 +1,9 @@
 //! Sentences as posts about databases have them, and what each rule says to them.
 
 use super::*;
-use crate::article::{Axis, Block, BlockKind, ChartBlock, Scalar, Statement, Terminator};
+use crate::article::{
+    Axis, Block, BlockKind, ChartBlock, ClaimKind, Scalar, Statement, Terminator,
+};
 use crate::judge::sample::{article, claim, text};
 use crate::source::Span;
 use crate::source::Spanned;
@@ -73,6 +75,25 @@ fn numbers_that_are_no_figures_raise_no_alarm() {
         "Write to pg15@example.org or read example.org/v2/15.",
         "The [16.2 release notes from 3 days ago](https://example.org/16) say so.",
         "The image postgres:16 and ghcr.io/acme/db:16.15-1.",
+        // versions told by the words around them
+        "The minimum Rust version was raised to 1.85, so the MSRV is 1.85 now.",
+        "It needs rustc 1.80 or later, libpq 14+ and a kernel >= 4.18.",
+        "Upgrading from 15 to 16 changed it; we upgraded from 15.2 to 16.1 at once.",
+        "The `jiff` 0.2 driver, bumped `md-5` to 0.11, then update `syn` from 1 to 2 and update hashbrown to 0.14.",
+        "Deprecated in 0.6 and removed since 0.7; this is the 1.0 release.",
+        "On Postgres 16 as on 17, and in Postgres 15 but not 14, nothing differs.",
+        "node.js 19, npm 2.0 and HTTP 404.",
+        // settings
+        "With work_mem at 4MB and shared_buffers set to 128 MB.",
+        "Raise `max_wal_size` to 16 GB and `checkpoint_timeout` to 30 minutes.",
+        "A fillfactor of 25 leaves room.",
+        "Run pgbench -c 8 -j 4 -T 300 for it.",
+        // constants, codes, labels
+        "It is at most 2^48 of them, in §3.2 of file 002, block 0017.",
+        "An index of 32-bits keys, 64 bit each, and a 0-length string.",
+        "Stability: 2 and Tier 4; priority 1 beats variant 3.",
+        "A 7 min read.",
+        "Nothing changes. 2. Drop the index that is not used.",
         // what is bound
         "It costs [76 bytes](claim:x) a row, [345 bytes](cite:source) elsewhere.",
         "It is [byte for byte](claim:same) the same, {{ x }} bytes of {{ rows }}.",
@@ -115,6 +136,8 @@ fn markdown_that_is_no_prose_raises_no_alarm() {
         "| a | b |\n|---|---|\n| `51` | [76](claim:x) |\n",
         "[](chart:insert_wal2) shows it.",
         "- [ ] open\n- [x] done\n",
+        "| Version | seen |\n|---|---|\n| 1.85 | yes |\n| 16 | no |\n",
+        "| Postgres version | Year |\n|---|---|\n| 15 | 1066 |\n",
     ] {
         assert_eq!(unbound(markdown), Vec::<String>::new(), "{markdown}");
     }
@@ -157,6 +180,16 @@ fn figures_are_found_with_their_units() {
         ("A ratio of 70:30", &["70", "30"]),
         ("Note.[^1]\n\n[^1]: It was 12 ms.\n", &["12 ms"]),
         ("n is 48", &["48"]),
+        ("| version | time |\n|---|---|\n| 16 | 43 |\n", &["43"]),
+        ("`wal_bytes` 76 bytes, work_mem at 4MB gave 7 ms", &["76 bytes", "7 ms"]),
+        ("max_parallel_workers_per_gather: 151ms without, hot_col 380575 rows/s", &["151ms", "380575"]),
+        ("The new version drops the 27 ciphers and 64 branches.", &["27", "64"]),
+        ("The release took 12 s and the upgrade 3 minutes.", &["12 s", "3 minutes"]),
+        ("The update moved rows from 3 to 4 pages", &["3 to 4"]),
+        ("Dropping it halved 754 to 378.", &["754", "378"]),
+        ("at 0.5 and 0", &["0.5", "0"]),
+        ("took 3. Then more", &["3"]),
+        ("3 or more, 3 or higher", &["3", "3"]),
         ("约76 MB的日志", &["76 MB"]),
     ];
     let mut wrong = Vec::new();
@@ -198,7 +231,7 @@ fn a_figure_that_is_a_param_has_a_hint_of_its_own() {
     let mut article = article("Loading 1,000,000 rows and 43 more.", Vec::new());
     let params = &mut article.front_matter.params;
     params.insert("rows".to_owned(), Scalar::Number(1_000_000.into()));
-    let hints: Vec<_> = lint(&article)
+    let hints: Vec<_> = unbound::check(&article)
         .into_iter()
         .filter_map(|one| one.hint)
         .collect();
@@ -252,7 +285,7 @@ fn claims_count_as_used_where_they_are_quoted_filled_in_or_limited() {
         span: Span::new(11, 23),
     });
     article.blocks.push(chart(alt));
-    let messages: Vec<_> = unused_claims(&article)
+    let messages: Vec<_> = unused::claims(&article)
         .into_iter()
         .map(|one| one.message)
         .collect();
@@ -305,7 +338,7 @@ fn images_need_an_alt_text() {
         ("[](chart:a)", 0),
     ] {
         assert_eq!(
-            missing_alt(&article(markdown, Vec::new())).len(),
+            alt::check(&article(markdown, Vec::new())).len(),
             expected,
             "{markdown}"
         );
@@ -339,8 +372,92 @@ fn a_tolerance_ten_times_wider_than_the_digits_quoted_is_told() {
         for (kind, expected) in [(ClaimKind::Bounded, expected), (ClaimKind::Noisy, false)] {
             let mut asked = claim("y", unit, tolerance);
             asked.kind = kind;
-            let found = wide_tolerances(&article(&markdown, vec![asked]));
+            let found = tolerance::check(&article(&markdown, vec![asked]));
             assert_eq!(!found.is_empty(), expected, "{quote} {tolerance} {kind:?}");
         }
     }
+}
+
+// ---- the machine of noisy claims ----------------------------------------------------------------
+
+#[test]
+fn a_noisy_number_needs_its_machine_named() {
+    #[rustfmt::skip]
+    let table: &[(&str, usize)] = &[
+        ("An insert takes [43 ms](claim:n).", 1),
+        ("An insert takes [43 ms](claim:n), an update [44 ms](claim:n).", 1),
+        ("An insert takes [43 ms](claim:n).\n\nAn update takes [44 ms](claim:n).", 2),
+        ("An insert takes [43 ms](claim:n).\n\n{{ host.cpu }} was used.", 1),
+        ("- one\n- takes [43 ms](claim:n)\n", 1),
+        ("| a |\n|---|\n| [43 ms](claim:n) |\n", 1),
+        ("I/O takes [43 us](claim:n).", 1),
+        ("## Timings\n\nAn insert takes [43 ms](claim:n).", 1),
+        ("## On our server\n\nOne.\n\n## Elsewhere\n\nAn insert takes [43 ms](claim:n).", 1),
+        ("Our times are of a laptop.\n\nIt costs [76 bytes](claim:x).", 0),
+        ("An insert takes [43 ms](claim:n) here.", 0),
+        ("On this machine an insert takes [43 ms](claim:n).", 0),
+        ("Here, with 2 cores, it takes longer. An insert takes [43 ms](claim:n).", 0),
+        ("An insert takes [43 ms](claim:n) on {{ host.cpu }}.", 0),
+        ("We measured [43 ms](claim:n).", 0),
+        ("All times were taken on a laptop.\n\n## A\n\nIt takes [43 ms](claim:n).", 0),
+        ("## A\n\nTimings belong to a machine.\n\n### B\n\nIt takes [43 ms](claim:n).", 0),
+        ("## A\n\nIt takes [43 ms](claim:n).\n\nThese numbers are of an M3 laptop.", 0),
+        ("## On our server\n\nAn insert takes [43 ms](claim:n).", 0),
+        ("On the laptop:\n\n| a |\n|---|\n| [43 ms](claim:n) |\n", 0),
+        ("On the laptop:\n\n- takes [43 ms](claim:n)\n", 0),
+        ("| on our laptop |\n|---|\n| [43 ms](claim:n) |\n", 0),
+        ("It takes {{ n }} ms.", 0),
+        ("It is [many times](claim:n) slower.", 0),
+        ("It costs [76 bytes](claim:x).", 0),
+    ];
+    let mut noisy = claim("n", "ms", "");
+    noisy.kind = ClaimKind::Noisy;
+    for (markdown, expected) in table {
+        let claims = vec![noisy.clone(), claim("x", "B", "")];
+        let mut article = article(markdown, claims);
+        assert_eq!(machine::check(&article).len(), *expected, "{markdown}");
+        article.front_matter.lang = "de".to_owned();
+        assert_eq!(machine::check(&article), [], "{markdown}");
+    }
+}
+
+#[test]
+fn only_rules_that_are_errors_refuse_an_article() {
+    let mut article = article("It took 43 ms.", vec![claim("x", "", "")]);
+    assert_eq!(errors(&article), []);
+    let levels = &mut article.front_matter.lint;
+    levels.insert("unused_claim".to_owned(), LintLevel::Error);
+    let messages: Vec<_> = errors(&article)
+        .into_iter()
+        .map(|one| one.message)
+        .collect();
+    assert_eq!(messages, ["claim `x` is never quoted nor filled in"]);
+}
+
+#[test]
+fn rules_are_named_once_and_as_the_front_matter_writes_names() {
+    let mut names: Vec<&str> = RULES.iter().map(|rule| rule.name).collect();
+    assert!(
+        names
+            .iter()
+            .all(|name| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'))
+    );
+    // The author's reference has a row for each.
+    let reference = include_str!("../../docs/article-format.md");
+    for rule in RULES {
+        let level = match rule.level {
+            LintLevel::Ignore => "ignore",
+            LintLevel::Warn => "warn",
+            LintLevel::Error => "error",
+        };
+        let row = format!("| `{}` | ", rule.name);
+        let told = reference.lines().find(|line| line.starts_with(&row));
+        assert!(
+            told.is_some_and(|line| line.ends_with(&format!(" | {level} |"))),
+            "{row}"
+        );
+    }
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), RULES.len());
 }

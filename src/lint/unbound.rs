@@ -1,19 +1,23 @@
 //! Rule `unbound`: figures in prose that nothing checks.
 
 use super::figures::{Context, figures};
-use super::prose::{self, masked, runs};
+use super::prose::{self, masked, runs, settings};
 use super::yaml_texts;
 use crate::article::{Article, Scalar};
 use crate::diagnostic::Diagnostic;
 use crate::quantity::{Shape, numeral};
 use crate::source::Span;
+use std::collections::BTreeSet;
 
 pub(super) fn check(article: &Article) -> Vec<Diagnostic> {
-    let mut found = in_texts(article);
+    let settings = settings(article);
+    let mut found = in_texts(article, &settings);
     for run in runs(article) {
         let context = Context {
-            is_heading: run.is_heading,
+            is_heading: run.heading.is_some(),
+            is_label: run.is_label,
             version: &article.front_matter.postgres.version.value,
+            settings: &settings,
             bound: &run.bound,
         };
         let text = &run.text.text;
@@ -25,20 +29,26 @@ pub(super) fn check(article: &Article) -> Vec<Diagnostic> {
     found
 }
 
-/// Titles, captions and alt texts; YAML does not say where in the value a figure stands.
-fn in_texts(article: &Article) -> Vec<Diagnostic> {
-    let context = Context {
-        is_heading: true,
-        version: &article.front_matter.postgres.version.value,
-        bound: &[],
-    };
+/// Titles, captions and alt texts.
+fn in_texts(article: &Article, settings: &BTreeSet<String>) -> Vec<Diagnostic> {
     yaml_texts(article)
         .into_iter()
         .flat_map(|text| {
+            let bound: Vec<_> = text.links.iter().map(|link| link.range.clone()).collect();
+            let context = Context {
+                is_heading: true,
+                is_label: false,
+                version: &article.front_matter.postgres.version.value,
+                settings,
+                bound: &bound,
+            };
             let shown = masked(&text.text, &text.fill_ins);
             figures(&shown, &context)
                 .into_iter()
-                .map(|range| diagnostic(article, &shown[range], text.span))
+                .map(|range| {
+                    let place = text.places.covering(range.clone()).unwrap_or(text.span);
+                    diagnostic(article, &shown[range], place)
+                })
                 .collect::<Vec<_>>()
         })
         .collect()

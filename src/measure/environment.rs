@@ -1,7 +1,7 @@
 //! What the host is: the facts that timings depend on, hashed so that results of two machines are
 //! told apart.
 
-use crate::record::{HostEnvironment, ToolEnvironment, sha256_of};
+use crate::record::{HostEnvironment, ToolEnvironment};
 use std::fs;
 
 /// This machine. `storage` says what the data directory lies on.
@@ -19,7 +19,7 @@ pub fn host(storage: &str) -> HostEnvironment {
         storage: storage.to_owned(),
         sha256: String::new(),
     };
-    host.sha256 = sha256(&host);
+    host.sha256 = host.hash();
     host
 }
 
@@ -31,14 +31,8 @@ pub fn tool(protocol: u32) -> ToolEnvironment {
         protocol,
         sha256: String::new(),
     };
-    tool.sha256 = sha256(&tool);
+    tool.sha256 = tool.hash();
     tool
-}
-
-/// The hex sha256 of a part of the environment, taken while its own `sha256` is empty.
-pub fn sha256(part: &impl serde::Serialize) -> String {
-    let json = serde_json::to_vec(part).expect("an environment serialises");
-    sha256_of(&json)
 }
 
 fn read(path: &str) -> Option<String> {

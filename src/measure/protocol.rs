@@ -1,7 +1,7 @@
 //! The order in which an experiment's cells and runs are measured. Serial: nothing else of ours
 //! runs while a window is open.
 
-use super::doubts::{self, Watch};
+use super::doubts::{self, Found, Watch};
 use super::fixture::{self, author_session, create_database};
 use super::instrument::{INSTRUMENTS, Instrument, Probe, Sessions, Window};
 use super::sample::{RowBuilder, statements_table, typed, unfit};
@@ -17,8 +17,8 @@ use crate::engine::session::{Session, SessionError, StatementResult, quote_liter
 use crate::exit_code::Failure;
 use crate::parse::sql::expand_text;
 use crate::quantity::{Column, Table, Value};
+use crate::record::Sample;
 use crate::record::store::{ResultWriter, StoredExperiment};
-use crate::record::{Doubt, Sample};
 use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -48,7 +48,7 @@ pub async fn run(
         Order::Interleave => protocol.interleaved(&cells, &mut writer).await?,
     };
     samples.extend(units);
-    let late = doubts::outliers(&samples, |cell| {
+    let late = doubts::sentences(&doubts::of_runs(&samples), |cell| {
         prefix(&cell_label(request.experiment, cell))
     });
     writer.finished(&late)
@@ -80,7 +80,8 @@ struct Protocol<'a> {
     /// The tool's own connection, as superuser, in the tool's database.
     control: Session,
     progress: &'a dyn Progress,
-    doubts: Vec<Doubt>,
+    /// Of cells that are not stored yet.
+    doubts: Vec<Found>,
 }
 
 /// A cell in progress: its database, connections and variables.
@@ -180,7 +181,7 @@ impl Protocol<'_> {
         Ok(samples.into_values().flatten().collect())
     }
 
-    /// Hands a cell with all its runs, and the doubts of late, to the store.
+    /// Hands a cell with all its runs, and the doubts about them, to the store.
     fn store_cell(
         &mut self,
         writer: &mut ResultWriter,
@@ -188,7 +189,10 @@ impl Protocol<'_> {
         seconds: f64,
         samples: &[Sample],
     ) -> Result<(), Failure> {
-        let doubts = std::mem::take(&mut self.doubts);
+        let of_cell = |found: &mut Found| found.cell == cell;
+        let found: Vec<Found> = self.doubts.extract_if(.., of_cell).collect();
+        let label = prefix(&cell_label(self.request.experiment, cell));
+        let doubts = doubts::sentences(&found, |_| label.clone());
         writer.unit(cell, seconds, samples, &doubts)?;
         let id = &self.request.experiment.id.value;
         self.progress.unit_done(id, cell, seconds);
@@ -414,10 +418,9 @@ impl Protocol<'_> {
         state: &mut State,
     ) {
         let experiment = self.request.experiment;
-        let place = format!("{}run {run}", prefix(&cell_label(experiment, cell)));
         let own_checkpoint = doubts::own_checkpoint(experiment);
         let (control, observer) = (&mut self.control, &mut state.observer);
-        let found = watch.end(control, observer, window, own_checkpoint, &place);
+        let found = watch.end(control, observer, window, own_checkpoint, (cell, run));
         self.doubts.extend(found.await);
     }
 

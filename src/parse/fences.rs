@@ -2,6 +2,7 @@
 //! them, so that fences in lists and block quotes count and those in HTML do not.
 
 use super::fill_in;
+use super::inline::SCHEMES;
 use super::problems::Problems;
 use super::read::is_name;
 use crate::diagnostic::did_you_mean;
@@ -87,7 +88,7 @@ impl Finder {
 
     /// The live fences of the body, `text[start..]`.
     pub fn finish(self, text: &str, start: usize, problems: &Problems) -> Vec<Fence> {
-        tell_fill_ins_in_html(&text[start..], start, &self.verbatim, problems);
+        tell_values_in_html(&text[start..], start, &self.verbatim, problems);
         self.fences
             .into_iter()
             .filter_map(|raw| fence(raw, text, start, problems))
@@ -95,29 +96,63 @@ impl Finder {
     }
 }
 
-/// Nothing is filled in inside HTML, and nothing that looks so is left in a page.
-fn tell_fill_ins_in_html(
+/// Nothing is filled in or quoted inside HTML, and nothing that looks so is left in a page.
+fn tell_values_in_html(
     body: &str,
     start: usize,
     verbatim: &[(Range<usize>, Verbatim)],
     problems: &Problems,
 ) {
-    let html = verbatim.iter().filter(|(_, kind)| *kind == Verbatim::Html);
-    for (range, _) in html {
-        let text = &body[range.clone()];
-        if text.starts_with("<!--") {
-            continue;
-        }
-        let (found, _) = fill_in::find(text, 0, &[]);
-        for fill_in in found {
-            let at = start + range.start;
-            problems.error(
-                at + fill_in.span.start..at + fill_in.span.end,
-                "nothing can be filled in inside raw HTML",
-                "write this part in Markdown",
-            );
+    // The parser gives a block of HTML line by line.
+    let mut blocks: Vec<Range<usize>> = Vec::new();
+    for (range, kind) in verbatim {
+        match blocks.last_mut() {
+            _ if *kind != Verbatim::Html => {}
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => blocks.push(range.clone()),
         }
     }
+    const HINT: &str = "write this part in Markdown";
+    for block in blocks {
+        for shown in outside_comments(&body[block.clone()]) {
+            let at = block.start + shown.start;
+            let text = &body[at..block.start + shown.end];
+            let at = start + at;
+            for fill_in in fill_in::find(text, 0, &[]).0 {
+                problems.error(
+                    at + fill_in.span.start..at + fill_in.span.end,
+                    "nothing can be filled in inside raw HTML",
+                    HINT,
+                );
+            }
+            for (found, _) in text.match_indices("](") {
+                let destination = &text[found + 2..];
+                if SCHEMES.iter().any(|scheme| destination.starts_with(scheme)) {
+                    let end = destination.find([')', '\n']).unwrap_or(destination.len());
+                    problems.error(
+                        at + found..at + found + 2 + end,
+                        "nothing can be quoted inside raw HTML",
+                        HINT,
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// What a piece of HTML shows: everything but its comments.
+pub fn outside_comments(html: &str) -> Vec<Range<usize>> {
+    let mut shown = Vec::new();
+    let mut at = 0;
+    while let Some(opening) = html[at..].find("<!--").map(|found| at + found) {
+        shown.push(at..opening);
+        at = html[opening..]
+            .find("-->")
+            .map_or(html.len(), |length| opening + length + 3);
+    }
+    shown.push(at..html.len());
+    shown.retain(|range| !range.is_empty());
+    shown
 }
 
 /// A fence of ours, if it is one.

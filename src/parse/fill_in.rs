@@ -56,23 +56,6 @@ pub fn find(text: &str, mut at: usize, verbatim: &[Range<usize>]) -> (Vec<FillIn
     (fill_ins, wrong)
 }
 
-/// `\{{` written as `{{`, with the places of the fill-ins moved along.
-pub fn without_escapes(text: &str, fill_ins: Vec<FillIn>) -> (String, Vec<FillIn>) {
-    let mut plain = String::with_capacity(text.len());
-    let mut moved = Vec::with_capacity(fill_ins.len());
-    let mut at = 0;
-    for mut fill_in in fill_ins {
-        plain.push_str(&text[at..fill_in.span.start].replace("\\{{", "{{"));
-        let start = plain.len();
-        plain.push_str(&text[fill_in.span.range()]);
-        at = fill_in.span.end;
-        fill_in.span = Span::new(start, plain.len());
-        moved.push(fill_in);
-    }
-    plain.push_str(&text[at..].replace("\\{{", "{{"));
-    (plain, moved)
-}
-
 fn is_escaped(text: &str, at: usize) -> bool {
     let before = &text.as_bytes()[..at];
     before.iter().rev().take_while(|&&b| b == b'\\').count() % 2 == 1
@@ -246,16 +229,6 @@ mod tests {
         let (found, _) = find(text, 0, std::slice::from_ref(&(8..17)));
         assert_eq!(found.len(), 2);
         assert_eq!(found[1].expression, "c");
-    }
-
-    #[test]
-    fn escapes_go_and_fill_ins_move_along() {
-        let text = r"\{{ x }} {{ a }} \{{ {{ b }}";
-        let (fill_ins, _) = find(text, 0, &[]);
-        let (plain, moved) = without_escapes(text, fill_ins);
-        assert_eq!(plain, "{{ x }} {{ a }} {{ {{ b }}");
-        let parts: Vec<&str> = moved.iter().map(|f| &plain[f.span.range()]).collect();
-        assert_eq!(parts, ["{{ a }}", "{{ b }}"]);
     }
 
     #[test]

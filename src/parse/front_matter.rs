@@ -52,9 +52,8 @@ pub fn read(yaml: &Extract, span: Span, known: &Known, problems: &Problems) -> O
     let title = title
         .and_then(|node| problems.text_with_fill_ins(node))
         .unwrap_or_else(|| TextWithFillIns {
-            text: String::new(),
             span: opening,
-            fill_ins: Vec::new(),
+            ..TextWithFillIns::default()
         });
     let description = fields
         .take("description")

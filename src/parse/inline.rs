@@ -4,7 +4,7 @@
 use super::markdown::MASK;
 use super::problems::Problems;
 use crate::article::{Citation, FillIn, Prose, Quote, Reference, ReferenceKind};
-use crate::source::{Span, Spanned};
+use crate::source::{Places, Span, Spanned};
 use pulldown_cmark::{Event, LinkType, Tag, TagEnd};
 use std::ops::Range;
 
@@ -31,6 +31,7 @@ struct OpenLink {
     kind: LinkType,
     image: bool,
     text: String,
+    places: Places,
     /// The end of what stands inside the brackets so far.
     text_end: usize,
 }
@@ -87,15 +88,23 @@ impl<'a> Reader<'a> {
             }
             Event::Text(text) => {
                 self.show_fill_ins(&range);
-                self.add_text(&text);
+                let same = self.text[range.clone()] == *text;
+                self.add_text(&text, same.then_some(range.start));
             }
-            Event::Code(text) => self.add_text(&text),
-            Event::SoftBreak | Event::HardBreak => self.add_text(" "),
+            Event::Code(text) => {
+                let inside = self.text[range.clone()].find(&*text);
+                self.add_text(&text, inside.map(|offset| range.start + offset));
+            }
+            Event::SoftBreak | Event::HardBreak => self.add_text(" ", None),
             _ => {}
         }
     }
 
-    fn begin(&mut self, range: Range<usize>, kind: LinkType, destination: &str, image: bool) {
+    fn begin(&mut self, mut range: Range<usize>, kind: LinkType, destination: &str, image: bool) {
+        // The parser leaves the `[]` of `[76 bytes][]` out.
+        if kind == LinkType::Collapsed && self.text[range.end..].starts_with("[]") {
+            range.end += 2;
+        }
         self.links.push(range.clone());
         let opening = if image { 2 } else { 1 };
         self.open.push(OpenLink {
@@ -105,11 +114,14 @@ impl<'a> Reader<'a> {
             kind,
             image,
             text: String::new(),
+            places: Places::default(),
         });
     }
 
-    fn add_text(&mut self, text: &str) {
+    /// `at`: where the text stands in the source, if it stands there as it is.
+    fn add_text(&mut self, text: &str, at: Option<usize>) {
         if let Some(link) = self.open.last_mut() {
+            link.places.push(link.text.len(), at);
             link.text.push_str(text);
         }
     }
@@ -147,7 +159,10 @@ impl<'a> Reader<'a> {
             around.text_end = around.text_end.max(link.range.end);
             if around.text.is_empty() {
                 std::mem::swap(&mut around.text, &mut link.text);
+                std::mem::swap(&mut around.places, &mut link.places);
             } else {
+                let at = around.text.len();
+                around.places.append(at, &link.places, 0..link.text.len());
                 around.text.push_str(&link.text);
             }
         }
@@ -174,9 +189,27 @@ impl<'a> Reader<'a> {
             link.text.clone()
         };
         let kind = match scheme {
-            "claim:" => return self.quote(text, target, text_span, span),
+            "claim:" => {
+                let quote = Quote {
+                    claim: target,
+                    text,
+                    places: link.places.clone(),
+                    text_is_label: matches!(link.kind, LinkType::Collapsed | LinkType::Shortcut),
+                    text_span,
+                    span,
+                };
+                if is_fit(&quote, quote.text.contains(MASK), self.problems) {
+                    self.prose.quotes.push(quote);
+                }
+                return;
+            }
             "cite:" => {
-                self.prose.citations.push(Citation { target, text, span });
+                self.prose.citations.push(Citation {
+                    target,
+                    text,
+                    text_span,
+                    span,
+                });
                 return;
             }
             "chart:" => ReferenceKind::Chart,
@@ -187,32 +220,9 @@ impl<'a> Reader<'a> {
             kind,
             id: target,
             text,
+            text_span,
             span,
         });
-    }
-
-    fn quote(&mut self, text: String, claim: Spanned<String>, text_span: Span, span: Span) {
-        let name = &claim.value;
-        if text.trim().is_empty() {
-            self.problems.error(
-                span,
-                "a quote without a text",
-                format!("write what is claimed, `[76 bytes](claim:{name})`, or have it filled in, `{{{{ {name} }}}}`"),
-            );
-        } else if text.contains(MASK) {
-            self.problems.error(
-                text_span,
-                "a quote's text cannot be filled in",
-                format!("write the number itself, or leave out the link: `{{{{ {name} }}}}`"),
-            );
-        } else {
-            self.prose.quotes.push(Quote {
-                claim,
-                text,
-                text_span,
-                span,
-            });
-        }
     }
 
     /// The inside of the brackets.
@@ -283,4 +293,25 @@ impl<'a> Reader<'a> {
                 .error(at + 2..end, "this is not a link to Markdown", hint);
         }
     }
+}
+
+/// Whether a quote has a text, and one that stands in the source; what is wrong is told.
+pub fn is_fit(quote: &Quote, filled_in: bool, problems: &Problems) -> bool {
+    let name = &quote.claim.value;
+    if quote.text.trim().is_empty() {
+        problems.error(
+            quote.span,
+            "a quote without a text",
+            format!("write what is claimed, `[76 bytes](claim:{name})`, or have it filled in, `{{{{ {name} }}}}`"),
+        );
+        return false;
+    }
+    if filled_in {
+        problems.error(
+            quote.text_span,
+            "a quote's text cannot be filled in",
+            format!("write the number itself, or leave out the link: `{{{{ {name} }}}}`"),
+        );
+    }
+    !filled_in
 }

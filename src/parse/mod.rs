@@ -3,7 +3,7 @@
 //!
 //! Entry: [`parse`]. Steps: the front matter ([`mod@front_matter`]); the body ([`markdown`]) into fences
 //! ([`fences`]), fill-ins ([`fill_in`]) and the links of the prose ([`inline`]); of each block the
-//! `--|` lines ([`directives`], [`yaml`]), options and SQL ([`experiment`], [`results`], [`sql`]);
+//! `--|` lines ([`directives`], [`yaml`], [`text`]), options and SQL ([`experiment`], [`results`], [`sql`]);
 //! and at last whether everything named exists ([`references`]).
 
 mod directives;
@@ -24,18 +24,24 @@ pub(crate) mod sample;
 pub mod sql;
 #[cfg(test)]
 mod tests;
+mod text;
 mod yaml;
 
+pub use fences::outside_comments;
 pub use front_matter::FULL_PROFILE;
+pub use inline::SCHEMES;
 pub use markdown::{MASK, markdown_options, mask};
 pub use references::FILL_IN_ROOTS;
 
-use crate::article::{Article, Block, BlockKind, FrontMatter};
+use crate::article::{
+    Article, Block, BlockKind, FrontMatter, LinkTarget, Prose, TextWithFillIns, texts,
+};
 use crate::diagnostic::Diagnostic;
 use crate::source::{Source, Span};
 use directives::Sections;
 use fences::{Fence, Role};
 use problems::Problems;
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -64,18 +70,9 @@ pub fn parse(
         return Err(problems.into_sorted());
     }
     let (front_matter, start) = front_matter(&source.text, known, &problems);
-    let (fences, prose, undefined) = markdown::read(&source.text, start, &problems);
-    let fences: Vec<(Fence, Sections)> = fences
-        .into_iter()
-        .map(|fence| {
-            let sections = directives::sections(&fence.content, &problems);
-            (fence, sections)
-        })
-        .collect();
-    let blocks: Vec<Block> = fences
-        .iter()
-        .filter_map(|(fence, sections)| block(fence, sections, known, &problems))
-        .collect();
+    let (fences, mut prose, undefined) = markdown::read(&source.text, start, &problems);
+    let (fences, blocks) = blocks(fences, known, &problems);
+    add_links_of_texts(&mut prose, &texts(front_matter.as_ref(), &blocks));
     let names = references::Names::collect(&fences, &blocks, front_matter.as_ref(), &problems);
     names.check(&blocks, &prose, &undefined);
     match front_matter {
@@ -89,6 +86,66 @@ pub fn parse(
         }),
         _ => Err(problems.into_sorted()),
     }
+}
+
+/// Below this many fences a second thread costs more than it saves.
+const FENCES_A_THREAD: usize = 32;
+
+/// Reads the blocks in the fences, of a long article on several threads: no block depends on
+/// another.
+fn blocks(
+    fences: Vec<Fence>,
+    known: &Known,
+    problems: &Problems,
+) -> (Vec<(Fence, Sections)>, Vec<Block>) {
+    let read = |fences: &[Fence]| {
+        let problems = Problems::new(problems.source);
+        let read: Vec<(Sections, Option<Block>)> = fences
+            .iter()
+            .map(|fence| {
+                let sections = directives::sections(&fence.content, &problems);
+                let block = block(fence, &sections, known, &problems);
+                (sections, block)
+            })
+            .collect();
+        (read, problems.into_sorted())
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let part = fences.len().div_ceil(threads).max(FENCES_A_THREAD);
+    let parts: Vec<_> = std::thread::scope(|scope| {
+        let mut parts = fences.chunks(part);
+        let own = parts.next().unwrap_or_default();
+        let others: Vec<_> = parts.map(|part| scope.spawn(move || read(part))).collect();
+        let joined = others
+            .into_iter()
+            .map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        std::iter::once(read(own)).chain(joined).collect()
+    });
+    let mut all = Vec::with_capacity(fences.len());
+    let mut blocks = Vec::new();
+    let mut fences = fences.into_iter();
+    for (read, found) in parts {
+        problems.extend(found);
+        for ((sections, block), fence) in read.into_iter().zip(&mut fences) {
+            all.push((fence, sections));
+            blocks.extend(block);
+        }
+    }
+    (all, blocks)
+}
+
+/// What titles, captions and alt texts quote is prose as well, in its place among the rest.
+fn add_links_of_texts(prose: &mut Prose, texts: &[&TextWithFillIns]) {
+    for link in texts.iter().flat_map(|text| &text.links) {
+        match &link.target {
+            LinkTarget::Quote(quote) => prose.quotes.push(quote.clone()),
+            LinkTarget::Citation(citation) => prose.citations.push(citation.clone()),
+            LinkTarget::Reference(reference) => prose.references.push(reference.clone()),
+        }
+    }
+    prose.quotes.sort_by_key(|quote| quote.span);
+    prose.citations.sort_by_key(|citation| citation.span);
+    prose.references.sort_by_key(|reference| reference.span);
 }
 
 /// The front matter, where it can be read, and where the body begins.
@@ -123,7 +180,7 @@ fn block(fence: &Fence, sections: &Sections, known: &Known, problems: &Problems)
             fence, sections, known, problems,
         ))),
         Role::Claims => BlockKind::Claims(results::claims(fence, sections, problems)),
-        Role::Table => BlockKind::Table(results::table(fence, sections, problems)?),
+        Role::Table => BlockKind::Table(Box::new(results::table(fence, sections, problems)?)),
         Role::Chart => {
             BlockKind::Chart(Box::new(results::chart(fence, sections, known, problems)?))
         }

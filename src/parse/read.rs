@@ -1,10 +1,9 @@
 //! Typed values out of YAML nodes. Each reader says what it expected and what it found, at the
 //! value's place, and goes on.
 
-use super::fill_in;
 use super::problems::{Problems, listed};
 use super::yaml::{Entry, Node, Text, Value, found};
-use crate::article::{Scalar, TextWithFillIns};
+use crate::article::Scalar;
 use crate::diagnostic::did_you_mean;
 use crate::source::{Span, Spanned};
 use bigdecimal::BigDecimal;
@@ -197,29 +196,6 @@ impl Problems<'_> {
 
     pub fn spanned_text(&self, node: &Node) -> Option<Spanned<String>> {
         self.text(node).map(|text| Spanned::new(text, node.span))
-    }
-
-    /// A text in which values are filled in. `\{{` is read as the two braces.
-    pub fn text_with_fill_ins(&self, node: &Node) -> Option<TextWithFillIns> {
-        let text = self.text(node)?;
-        let verbatim_at = match &node.value {
-            Value::Scalar(text) => text.verbatim_at,
-            _ => None,
-        };
-        let place = |range: std::ops::Range<usize>| match verbatim_at {
-            Some(at) => Span::new(at + range.start, at + range.end),
-            None => node.span,
-        };
-        let (fill_ins, wrong) = fill_in::find(&text, 0, &[]);
-        for problem in wrong {
-            self.error(place(problem.range.clone()), problem.message, problem.hint);
-        }
-        let (text, fill_ins) = fill_in::without_escapes(&text, fill_ins);
-        Some(TextWithFillIns {
-            text,
-            span: node.span,
-            fill_ins,
-        })
     }
 
     pub fn boolean(&self, node: &Node) -> Option<bool> {

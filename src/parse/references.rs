@@ -12,7 +12,7 @@ use super::problems::{Problems, listed};
 use super::sql::{self, SetVariables};
 use crate::article::{
     Block, BlockKind, Claim, Experiment, FillIn, FrontMatter, Prose, ReferenceKind, Script,
-    Statement, TextWithFillIns,
+    Statement, texts,
 };
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::source::{Span, Spanned};
@@ -524,33 +524,13 @@ impl<'a> Names<'a> {
     }
 
     fn check_texts(&self, blocks: &[Block]) {
-        let mut texts: Vec<&TextWithFillIns> = Vec::new();
-        if let Some(front_matter) = self.front_matter {
-            texts.push(&front_matter.title);
-            texts.extend(&front_matter.description);
-        }
-        for block in blocks {
-            match &block.kind {
-                BlockKind::Experiment(experiment) => texts.extend(&experiment.caption),
-                BlockKind::Table(table) => texts.extend(&table.caption),
-                BlockKind::Chart(chart) => {
-                    texts.extend(&chart.title);
-                    texts.push(&chart.alt);
-                    texts.extend(&chart.caption);
-                }
-                BlockKind::Fixture(_) | BlockKind::Claims(_) => {}
-            }
-        }
-        for text in texts {
-            let written = self.problems.source.slice(text.span);
-            let text_at = written
-                .find(&text.text)
-                .map(|offset| text.span.start + offset);
+        for text in texts(self.front_matter, blocks) {
             for fill_in in &text.fill_ins {
                 let inside = &text.text[fill_in.span.range()];
                 let offset = inside.find(&fill_in.expression).unwrap_or(0);
-                let at = text_at.map(|at| at + fill_in.span.start + offset);
-                self.check_fill_in(fill_in, at, text.span);
+                let start = fill_in.span.start + offset;
+                let place = text.places.verbatim(start..fill_in.span.end);
+                self.check_fill_in(fill_in, place.map(|place| place.start), text.span);
             }
         }
     }

@@ -13,6 +13,8 @@ use crate::article::{
     Terminator, Tolerance,
 };
 use crate::diagnostic::did_you_mean;
+
+use crate::quantity::{Format, UnknownFormat};
 use crate::source::{Span, Spanned};
 use bigdecimal::BigDecimal;
 use indexmap::IndexMap;
@@ -88,7 +90,9 @@ fn claim_with(entry: &Entry, query: Option<Statement>, problems: &Problems) -> O
     };
     let unit = fields.take("unit").and_then(|node| problems.text(node));
     let bytes = fields.take("bytes").and_then(|node| bytes(node, problems));
-    let format = fields.take("format").and_then(|node| problems.text(node));
+    let format = fields
+        .take("format")
+        .and_then(|node| number_format(node, problems));
     let published = fields
         .take("published")
         .and_then(|node| published(node, problems));
@@ -118,6 +122,14 @@ fn published(node: &Node, problems: &Problems) -> Option<Published> {
         (_, Some(number)) if plain => Published::Number(number),
         _ => Published::Text(text),
     })
+}
+
+fn number_format(node: &Node, problems: &Problems) -> Option<String> {
+    let text = problems.text(node)?;
+    if let Err(unknown) = text.parse::<Format>() {
+        problems.error(node.span, unknown.to_string(), UnknownFormat::HINT);
+    }
+    Some(text)
 }
 
 /// `1%`, `0.5`, `[70, 80]`, `>= 3` or `<= 10`.
@@ -259,7 +271,8 @@ fn columns(node: &Node, problems: &Problems) -> IndexMap<String, TableColumn> {
             Value::Mapping(entries) => {
                 let mut fields = Fields::new(problems, "a column", entries);
                 column.label = fields.take("label").and_then(|node| problems.text(node));
-                column.format = fields.take("format").and_then(|node| problems.text(node));
+                let format = fields.take("format");
+                column.format = format.and_then(|node| number_format(node, problems));
                 fields.finish(&[]);
             }
             _ => column.label = problems.text(&entry.value),

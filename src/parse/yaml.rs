@@ -3,7 +3,7 @@
 
 use super::problems::Problems;
 use crate::diagnostic::Diagnostic;
-use crate::source::{Extract, Span, Spanned};
+use crate::source::{Extract, Places, Span, Spanned};
 use granit_parser::{Event, Parser, ScalarStyle, ScanError};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -30,8 +30,8 @@ pub struct Text {
     pub text: String,
     /// Without quotes, so that it may be a number, a boolean or nothing.
     pub plain: bool,
-    /// Where the text begins in the source, if it stands there byte for byte.
-    pub verbatim_at: Option<usize>,
+    /// Where it stands in the source.
+    pub places: Places,
 }
 
 #[derive(Clone, Debug)]
@@ -119,6 +119,59 @@ fn shield_comparisons(text: &str) -> Option<String> {
     }
     shielded.push_str(&text[at..]);
     Some(shielded)
+}
+
+const BLANKS: [char; 4] = [' ', '\t', '\r', '\n'];
+
+/// Those that a rest of a scalar begins with.
+struct Blanks {
+    length: usize,
+    /// There is a line break among them.
+    folds: bool,
+}
+
+/// How one character of a scalar is written at the beginning of `rest`: what is skipped before it,
+/// its length there, and whether it stands there as it is.
+fn stands(c: char, rest: &str, blanks: &Blanks, style: ScalarStyle) -> (usize, usize, bool) {
+    if style == ScalarStyle::DoubleQuoted && rest.starts_with('\\') {
+        let mut behind = rest[1..].chars();
+        let digits = match behind.next() {
+            Some('x') => 2,
+            Some('u') => 4,
+            Some('U') => 8,
+            Some('\n' | '\r') => {
+                // The line goes on; its indentation is none of the text.
+                let skipped = rest.len() - rest[1..].trim_start_matches(BLANKS).len();
+                let none = Blanks {
+                    length: 0,
+                    folds: false,
+                };
+                let (more, length, same) = stands(c, &rest[skipped..], &none, style);
+                return (skipped + more, length, same);
+            }
+            Some(_) => 0,
+            None => return (0, 0, false),
+        };
+        let escape = rest.chars().take(2 + digits).map(char::len_utf8).sum();
+        return (0, escape, false);
+    }
+    if matches!(c, ' ' | '\t' | '\n') {
+        // The first of the blanks that a line break was read as takes all of it.
+        return match blanks.folds {
+            true => (blanks.length, 0, false),
+            false if rest.starts_with(c) => (0, c.len_utf8(), true),
+            false => (0, 0, false),
+        };
+    }
+    let blank = blanks.length;
+    let shown = &rest[blank..];
+    if style == ScalarStyle::SingleQuoted && c == '\'' && shown.starts_with("''") {
+        return (blank, 2, false);
+    }
+    match shown.starts_with(c) {
+        true => (blank, c.len_utf8(), true),
+        false => (0, 0, false),
+    }
 }
 
 struct Builder<'a, 'y> {
@@ -223,23 +276,63 @@ impl<'y> Builder<'_, 'y> {
         } else {
             text
         };
-        let inside = match style {
-            ScalarStyle::Plain => range.clone(),
-            ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => {
-                range.start + 1..range.end.saturating_sub(1).max(range.start + 1)
-            }
-            _ => 0..0,
-        };
-        let verbatim = !text.contains('\n') && self.yaml.text.get(inside.clone()) == Some(&text);
+        let places = self.places(&text, style, range.clone());
         let range = range.start..range.start + self.yaml.text[range].trim_end().len();
         Node {
             span: self.yaml.span(range),
             value: Value::Scalar(Text {
                 text,
                 plain,
-                verbatim_at: verbatim.then(|| self.yaml.to_source(inside.start)),
+                places,
             }),
         }
+    }
+
+    /// Where each byte of a scalar's text stands. What YAML writes otherwise stands nowhere: escapes,
+    /// and the line breaks that it folds.
+    fn places(&self, text: &str, style: ScalarStyle, range: Range<usize>) -> Places {
+        let raw = &self.yaml.text[range.clone()];
+        let mut at = match style {
+            ScalarStyle::Plain => 0,
+            ScalarStyle::SingleQuoted | ScalarStyle::DoubleQuoted => 1,
+            // Behind the header, `>-`.
+            _ if raw.starts_with(['>', '|']) => raw.find('\n').map_or(raw.len(), |end| end + 1),
+            _ => 0,
+        };
+        let mut places = Places::default();
+        // Nearly all: on one line, and written as they are.
+        let first = range.start + at;
+        let in_one_piece = || {
+            let last = first + text.len() - 1;
+            self.yaml.to_source(last) - self.yaml.to_source(first) == last - first
+        };
+        if !text.is_empty()
+            && !text.contains(['\n', '\\', '\''])
+            && raw.get(at..).is_some_and(|rest| rest.starts_with(text))
+            && in_one_piece()
+        {
+            places.push(0, Some(self.yaml.to_source(first)));
+            return places;
+        }
+        // The blanks that begin at `at` or before: where they end, and their last line break.
+        let (mut blanks_end, mut line_break) = (0, None);
+        for (offset, c) in text.char_indices() {
+            let rest = &raw[at.min(raw.len())..];
+            if at >= blanks_end {
+                let blanks = rest.len() - rest.trim_start_matches(BLANKS).len();
+                line_break = rest[..blanks].rfind('\n').map(|end| at + end);
+                blanks_end = at + blanks;
+            }
+            let blanks = Blanks {
+                length: blanks_end.saturating_sub(at),
+                folds: line_break.is_some_and(|end| end >= at),
+            };
+            let (skipped, length, same) = stands(c, rest, &blanks, style);
+            let source = same.then(|| self.yaml.to_source(range.start + at + skipped));
+            places.push(offset, source);
+            at += skipped + length;
+        }
+        places
     }
 
     /// A block collection's events are empty: its place is that of what it holds.

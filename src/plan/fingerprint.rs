@@ -2,13 +2,13 @@
 //! captions, `derive`, `timeout`, whether the listing is shown) never makes an experiment run
 //! again.
 
-use super::reasons::Difference;
 use super::{Resolved, ServerIdentity};
 use crate::article::{
     Article, CollectSession, Experiment, Fixture, Runs, Scalar, Script, Terminator,
 };
 use crate::parse::sql::variables_of_text;
-use crate::record::{Fingerprint, sha256_of};
+use crate::record::Fingerprint;
+use crate::source::Spanned;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Raised whenever the way things are measured changes in a manner that changes results.
@@ -35,8 +35,21 @@ pub fn of_experiment(
         put(format!("extension `{}`", extension.value), "created".into());
     }
     put("seed".into(), front.seed.to_plain_string());
+    for (name, limit) in [
+        ("memory", &front.postgres.memory),
+        ("cpus", &front.postgres.cpus),
+        ("shm_size", &front.postgres.shm_size),
+    ] {
+        if let Some(limit) = limit {
+            put(format!("container limit `{name}`"), limit.clone());
+        }
+    }
     let mut used = BTreeSet::new();
-    for fixture in fixture_closure(article, experiment) {
+    let fixtures = closure(article, experiment.fixture.as_ref());
+    if let Some(order) = order_of(&fixtures) {
+        put("order of fixtures".into(), order);
+    }
+    for fixture in fixtures {
         put(
             format!("fixture `{}`", fixture.id.value),
             script_text(&fixture.script),
@@ -57,23 +70,21 @@ pub fn of_experiment(
     Fingerprint { fields }
 }
 
-/// The hex sha256 of a fingerprint's canonical JSON.
-pub fn sha256(fingerprint: &Fingerprint) -> String {
-    sha256_of(&serde_json::to_vec(fingerprint).expect("strings serialise"))
-}
-
-/// What differs between two fingerprints, by input.
-pub fn differences(before: &Fingerprint, now: &Fingerprint) -> Vec<Difference> {
-    let names: BTreeSet<&String> = before.fields.keys().chain(now.fields.keys()).collect();
-    names
-        .into_iter()
-        .map(|name| Difference {
-            input: name.clone(),
-            before: before.fields.get(name).cloned(),
-            now: now.fields.get(name).cloned(),
-        })
-        .filter(|difference| difference.before != difference.now)
-        .collect()
+/// The part of it that a fixture is: its script, those it stands on, and their params.
+pub fn of_fixture(article: &Article, id: &str, resolved: &Resolved) -> Fingerprint {
+    let fixture = article.fixtures().find(|fixture| fixture.id.value == id);
+    let closure = closure(article, fixture.map(|fixture| &fixture.id));
+    let mut fields = BTreeMap::new();
+    for fixture in closure {
+        let script = script_text(&fixture.script).replace("\r\n", "\n");
+        fields.insert(format!("fixture `{}`", fixture.id.value), script);
+        for name in variable_names(&fixture.script) {
+            if let Some(value) = resolved.params.get(&name) {
+                fields.insert(format!("param `{name}`"), value.to_string());
+            }
+        }
+    }
+    Fingerprint { fields }
 }
 
 fn describe_server(server: &ServerIdentity) -> String {
@@ -85,10 +96,10 @@ fn describe_server(server: &ServerIdentity) -> String {
     )
 }
 
-/// The experiment's fixture and those it is built from, outermost last.
-fn fixture_closure<'a>(article: &'a Article, experiment: &'a Experiment) -> Vec<&'a Fixture> {
+/// A fixture and those it is built from, outermost last.
+fn closure<'a>(article: &'a Article, id: Option<&'a Spanned<String>>) -> Vec<&'a Fixture> {
     let mut closure: Vec<&Fixture> = Vec::new();
-    let mut next = experiment.fixture.as_ref();
+    let mut next = id;
     while let Some(id) = next {
         let Some(fixture) = article
             .fixtures()
@@ -103,6 +114,13 @@ fn fixture_closure<'a>(article: &'a Article, experiment: &'a Experiment) -> Vec<
         next = fixture.from.as_ref();
     }
     closure
+}
+
+/// Which fixture stands on which, where that is not the order of their names. Fields are kept by
+/// name, so that any other order is one more of them.
+fn order_of(fixtures: &[&Fixture]) -> Option<String> {
+    let names: Vec<&str> = fixtures.iter().map(|one| one.id.value.as_str()).collect();
+    (!names.is_sorted()).then(|| names.join(" from "))
 }
 
 fn experiment_fields(experiment: &Experiment, resolved: &Resolved) -> Vec<(String, String)> {

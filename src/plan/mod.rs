@@ -14,6 +14,7 @@ use crate::article::{Article, Experiment, Fresh, Order, Profile, Runs, Variables
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::record::Fingerprint;
 use crate::record::store::StoredExperiment;
+use std::cmp::Reverse;
 
 /// The name of the profile in which params stand as the article has them.
 pub const FULL: &str = "full";
@@ -199,12 +200,22 @@ fn decide(
     if !elsewhere.is_empty() {
         return Decision::run(Reason::OtherHost);
     }
-    let latest = others
-        .iter()
-        .max_by(|a, b| a.measured_at.cmp(&b.measured_at));
+    let latest = latest(&others, fingerprint);
     Decision::run(match latest {
-        Some(latest) => Reason::Changed(fingerprint::differences(&latest.inputs, fingerprint)),
+        Some(latest) => Reason::Changed(latest.inputs.differences(fingerprint)),
         None => Reason::NeverMeasured,
+    })
+}
+
+/// The result that was measured last; of those that began in the same second the one that is most
+/// like what is asked for.
+pub fn latest<'s>(
+    stored: &'s [StoredExperiment],
+    fingerprint: &Fingerprint,
+) -> Option<&'s StoredExperiment> {
+    stored.iter().max_by_key(|result| {
+        let differences = result.inputs.differences(fingerprint).len();
+        (result.measured_at.clone(), Reverse(differences))
     })
 }
 

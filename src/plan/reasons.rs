@@ -1,5 +1,6 @@
 //! Why an experiment runs, as data and as the words a person reads.
 
+use crate::record::Difference;
 use std::fmt;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,39 +18,6 @@ pub enum Reason {
     OtherHost,
     /// The inputs that differ from the latest result, each with what happened to it.
     Changed(Vec<Difference>),
-}
-
-/// One input that is not as it was.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
-    pub input: String,
-    pub before: Option<String>,
-    pub now: Option<String>,
-}
-
-impl Difference {
-    /// Words of the format are kept under their names in the code, which differ by the capital.
-    fn as_written(&self, value: &str) -> String {
-        match self.input.as_str() {
-            "fresh" | "connect" | "order" => value.to_ascii_lowercase(),
-            _ => value.to_owned(),
-        }
-    }
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let short = |text: &str| !text.contains('\n') && text.chars().count() <= 40;
-        match (&self.before, &self.now) {
-            (Some(before), Some(now)) if short(before) && short(now) => {
-                let (before, now) = (self.as_written(before), self.as_written(now));
-                write!(f, "{} changed from `{before}` to `{now}`", self.input)
-            }
-            (Some(_), Some(_)) => write!(f, "{} changed", self.input),
-            (None, _) => write!(f, "{} is new", self.input),
-            (_, None) => write!(f, "{} is gone", self.input),
-        }
-    }
 }
 
 impl fmt::Display for Reason {

@@ -1,10 +1,9 @@
 //! Which edits of an article make which experiment run again, and in which words that is told.
 
-use super::fingerprint::{differences, of_experiment, sha256};
-use super::reasons::Difference;
+use super::fingerprint::of_experiment;
 use super::*;
 use crate::parse::sample::article;
-use crate::record::Sample;
+use crate::record::{Difference, Sample};
 use std::collections::BTreeMap;
 
 const ARTICLE: &str = r#"---
@@ -79,8 +78,8 @@ fn changed_by(from: &str, to: &str) -> Vec<String> {
     assert!(ARTICLE.contains(from), "{from}");
     let before = fingerprint_of(ARTICLE, None);
     let after = fingerprint_of(&ARTICLE.replacen(from, to, 1), None);
-    assert_eq!(before == after, sha256(&before) == sha256(&after));
-    let changed = differences(&before, &after);
+    assert_eq!(before == after, before.sha256() == after.sha256());
+    let changed = before.differences(&after);
     changed.into_iter().map(|found| found.input).collect()
 }
 
@@ -146,7 +145,16 @@ fn an_edit_of_an_input_changes_that_input_alone() {
         (
             "fixture: grown",
             "fixture: base",
-            &["fixture `grown`", "param `extra`"],
+            &["fixture `grown`", "order of fixtures", "param `extra`"],
+        ),
+        (
+            "settings: {work_mem: 8MB}",
+            "memory: 2GB, cpus: 2, shm_size: 1GB, settings: {work_mem: 8MB}",
+            &[
+                "container limit `cpus`",
+                "container limit `memory`",
+                "container limit `shm_size`",
+            ],
         ),
         ("k: [1, 2]", "k: [1, 3]", &["matrix"]),
         ("k: [1, 2]", "k: [1, \"2\"]", &["matrix"]),
@@ -196,6 +204,21 @@ fn an_edit_of_an_input_changes_that_input_alone() {
 }
 
 #[test]
+fn fixtures_that_stand_on_one_another_the_other_way_round_are_another_input() {
+    let turned = ARTICLE
+        .replace("fixture base\n", "fixture base\n--| from: grown\n")
+        .replace("fixture grown\n--| from: base\n", "fixture grown\n")
+        .replace("fixture: grown", "fixture: base");
+    let of = |text: &str| fingerprint_of(text, None);
+    let changed = of(&turned).differences(&of(ARTICLE));
+    let changed: Vec<String> = changed.iter().map(ToString::to_string).collect();
+    assert_eq!(changed, ["order of fixtures is new"]);
+    // What is in the order of its names has no field: records of before stay valid.
+    assert!(!of(&turned).fields.contains_key("order of fixtures"));
+    assert_eq!(of(ARTICLE).fields["order of fixtures"], "grown from base");
+}
+
+#[test]
 fn server_and_profile_are_inputs() {
     let article = article(ARTICLE);
     let experiment = article.experiments().next().unwrap();
@@ -216,11 +239,12 @@ fn server_and_profile_are_inputs() {
         },
     ] {
         let after = of_experiment(&article, experiment, &full, &other);
-        let changed = differences(&before, &after);
+        let changed = before.differences(&after);
         assert_eq!(changed.len(), 1);
         assert_eq!(changed[0].input, "server");
     }
-    let quick: Vec<String> = differences(&before, &fingerprint_of(ARTICLE, Some("quick")))
+    let quick: Vec<String> = before
+        .differences(&fingerprint_of(ARTICLE, Some("quick")))
         .into_iter()
         .map(|found| found.input)
         .collect();
@@ -390,7 +414,8 @@ fn differences_are_named_by_input_in_order() {
     };
     let before = of(&[("a", "1"), ("b", "2"), ("c", "3")]);
     let after = of(&[("b", "4"), ("c", "3"), ("d", "5")]);
-    let inputs: Vec<String> = differences(&before, &after)
+    let inputs: Vec<String> = before
+        .differences(&after)
         .into_iter()
         .map(|found| found.input)
         .collect();

@@ -2,14 +2,16 @@
 //! a float here, NULL never passes for a value.
 //!
 //! Beside the values: [`mod@unit`] knows which units convert into which, [`quoted`] reads the numerals
-//! that people write in prose, [`format`](mod@format) prints numbers for people.
+//! that people write in prose, [`format`](mod@format) prints numbers for people, [`style`] as one
+//! author does.
 
 pub mod format;
 pub mod quoted;
+pub mod style;
 pub mod unit;
 
 pub use format::{Format, UnknownFormat, format};
-pub use quoted::{NumeralError, QuotedNumeral, Shape, numeral};
+pub use quoted::{NumeralError, Part, QuotedNumeral, Shape, numeral};
 pub use unit::{Conversion, Unit};
 
 use bigdecimal::BigDecimal;

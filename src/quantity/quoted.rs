@@ -1,8 +1,12 @@
 //! Reads the numeral that people write in prose: `76 bytes`, `−1,234.5`, `754k rows/s`, `65%`,
-//! `8,023,5xx`, `1.3–1.8 µs`. Entry: [`numeral`]. It finds the first numeral of a text, then what
-//! multiplies it, then its unit, then a second numeral where the two are a range.
+//! `8,023,5xx`, `1.3–1.8 µs`, `1 min 23 s`. Entry: [`numeral`]. It finds the first numeral of a
+//! text, then what multiplies it and its unit ([`suffix`]), then a second numeral where the two are
+//! a range or one length of time ([`pair`]).
 
-use super::unit::{Dimension, Term, Unit, known};
+mod pair;
+mod suffix;
+
+use super::unit::{Conversion, Unit};
 use crate::article::BytesMeaning;
 use bigdecimal::BigDecimal;
 use std::ops::Range;
@@ -18,6 +22,17 @@ pub struct QuotedNumeral {
     pub digits: Range<usize>,
     /// The same with the unit.
     pub range: Range<usize>,
+    /// The numbers one by one: both ends of a range, minutes and seconds.
+    pub parts: Vec<Part>,
+}
+
+/// One run of digits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// In the text, from the sign to the last digit; multiplier and unit are not in it.
+    pub range: Range<usize>,
+    /// From the number as it stands there to the numeral's unit.
+    pub factor: Conversion,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,16 +67,20 @@ pub fn numeral(
     let reader = Reader { text, unit, bytes };
     let first = reader.first()?;
     let suffix = reader.suffix(first.end);
+    if let Some(length_of_time) = reader.length_of_time(&first, &suffix)? {
+        return Ok(length_of_time);
+    }
     if let Some((second, second_suffix)) = reader.second(&first, suffix.end)? {
         return reader.range(first, suffix, second, second_suffix);
     }
     let by = suffix.multiplier.clone().unwrap_or_else(|| 1.into());
     // `×3` says the same as `3×`.
-    let times = text[..first.start].ends_with('×').then(times);
+    let times = text[..first.start].ends_with('×').then(suffix::times);
     Ok(QuotedNumeral {
         shape: first.shape(&by),
         digits: first.start..suffix.multiplier_end,
         range: first.start..suffix.end,
+        parts: vec![first.part(by)],
         unit: suffix.unit.or(times),
     })
 }
@@ -83,6 +102,16 @@ struct Written {
 }
 
 impl Written {
+    fn part(&self, factor: BigDecimal) -> Part {
+        Part {
+            range: self.start..self.end,
+            factor: Conversion {
+                numerator: factor,
+                denominator: 1.into(),
+            },
+        }
+    }
+
     fn shape(&self, by: &BigDecimal) -> Shape {
         match &self.masked_end {
             Some(end) => Shape::Mask {
@@ -95,14 +124,6 @@ impl Written {
             },
         }
     }
-}
-
-/// What stands behind the digits.
-struct Suffix {
-    multiplier: Option<BigDecimal>,
-    multiplier_end: usize,
-    unit: Option<Unit>,
-    end: usize,
 }
 
 // ---- finding ----------------------------------------------------------------------------------
@@ -120,13 +141,14 @@ impl Reader<'_> {
         self.text[..at].chars().next_back()
     }
 
-    /// The first numeral that is part of no word (`int8`) and no ordinal (`8th`).
+    /// The first numeral that is part of no word (`int8`, `UTF-8`) and no ordinal (`8th`).
     fn first(&self) -> Result<Written, NumeralError> {
         let mut at = 0;
         while let Some(found) = self.rest(at).find(|c: char| c.is_ascii_digit()) {
             let digit = at + found;
             let before = self.char_before(digit);
-            if before.is_some_and(|c| is_letter(c) || c.is_numeric() || c == '_') {
+            let in_word = before.is_some_and(|c| is_letter(c) || c.is_numeric() || c == '_');
+            if in_word || self.follows_capitals(digit) {
                 at = self.word_end(digit);
                 continue;
             }
@@ -139,22 +161,35 @@ impl Reader<'_> {
         Err(NumeralError::Missing)
     }
 
+    /// `UTF-8`, `ISO-8601`: capitals and a hyphen in front; `sub-5 ms` is a figure.
+    fn follows_capitals(&self, digit: usize) -> bool {
+        let Some(before) = self.text[..digit].strip_suffix('-') else {
+            return false;
+        };
+        let word = before.rsplit(|c| !is_letter(c)).next().unwrap_or_default();
+        word.chars().next().is_some() && word.chars().all(char::is_uppercase)
+    }
+
     /// Where a numeral whose first digit is at `digit` begins: at its point, at its sign.
     fn sign_start(&self, digit: usize) -> usize {
         let outside = |at: usize| {
             self.char_before(at)
                 .is_none_or(|c| c.is_whitespace() || "([{~≈<>≤≥=:\"'“‘*_".contains(c))
         };
-        let mut start = digit;
-        if self.text[..start].ends_with('.') && outside(start - 1) {
-            start -= 1;
-        }
-        match self.char_before(start) {
+        let signed = |start: usize| match self.char_before(start) {
             Some(sign @ ('+' | '-' | '−')) if outside(start - sign.len_utf8()) => {
                 start - sign.len_utf8()
             }
             _ => start,
+        };
+        if self.text[..digit].ends_with('.') {
+            let point = digit - 1;
+            let start = signed(point);
+            if start < point || outside(point) {
+                return start;
+            }
         }
+        signed(digit)
     }
 
     fn word_end(&self, at: usize) -> usize {
@@ -307,8 +342,7 @@ impl Reader<'_> {
 
     /// Whether `xx` stands for digits; a single x behind ungrouped digits is "times".
     fn is_mask(&self, at: usize) -> bool {
-        let letters = self.letters_at(at);
-        letters.len() > 1 && letters.bytes().all(|letter| letter == b'x')
+        self.rest(at).starts_with("xx")
     }
 
     fn masked(&self, from: usize, digits: &mut Digits) -> usize {
@@ -327,6 +361,10 @@ impl Reader<'_> {
                 ':' => "quote one number, not a proportion or a time",
                 _ => "write a fraction as a decimal or a percentage",
             },
+            Some(more) if more.is_numeric() && !more.is_ascii() => {
+                let why = "write a fraction as a decimal, and no digits but 0 to 9";
+                return Err(malformed(self.text, why, start..at + more.len_utf8()));
+            }
             _ => return Ok(at),
         };
         let length = rest
@@ -365,241 +403,6 @@ fn decimal(digits: &str, scale: i64) -> Option<BigDecimal> {
         .map(|whole| BigDecimal::new(whole, scale))
 }
 
-// ---- multiplier and unit ----------------------------------------------------------------------
-
-fn multiplier(word: &str) -> Option<BigDecimal> {
-    let exponent = match word {
-        "k" | "K" => 3,
-        "M" => 6,
-        "G" => 9,
-        "T" => 12,
-        _ => match word.to_lowercase().as_str() {
-            "thousand" => 3,
-            "million" | "mn" => 6,
-            "billion" | "bn" => 9,
-            "trillion" => 12,
-            _ => return None,
-        },
-    };
-    Some(BigDecimal::new(1.into(), -exponent))
-}
-
-fn is_space(c: char) -> bool {
-    matches!(
-        c,
-        ' ' | '\n' | '\t' | '\u{a0}' | '\u{202f}' | '\u{2009}' | '\u{2007}'
-    )
-}
-
-fn times() -> Unit {
-    Unit::new("×", BytesMeaning::Binary)
-}
-
-/// A run of letters, or a sign that is a unit by itself.
-fn word_at(text: &str) -> &str {
-    if let Some(sign @ ('%' | '‰' | '×')) = text.chars().next() {
-        return &text[..sign.len_utf8()];
-    }
-    let end = text.find(|c| !is_letter(c)).unwrap_or(text.len());
-    // `k8` and `s_1` are names.
-    if text[end..].starts_with(|c: char| c.is_ascii_digit() || c == '_') {
-        return "";
-    }
-    &text[..end]
-}
-
-impl Reader<'_> {
-    /// Past one gap between a number and its unit: spaces, or the hyphen of `40-byte`.
-    fn past_gap(&self, at: usize) -> usize {
-        let rest = self.rest(at);
-        let hyphen = rest
-            .strip_prefix('-')
-            .filter(|after| !word_at(after).is_empty());
-        match hyphen {
-            Some(after) => self.text.len() - after.len(),
-            None => self.text.len() - rest.trim_start_matches(is_space).len(),
-        }
-    }
-
-    fn suffix(&self, at: usize) -> Suffix {
-        let mut suffix = Suffix {
-            multiplier: None,
-            multiplier_end: at,
-            unit: None,
-            end: at,
-        };
-        let mut word_start = self.past_gap(at);
-        let word = word_at(self.rest(word_start));
-        if self.unit_at(word_start).is_none()
-            && let Some(by) = multiplier(word)
-        {
-            suffix.multiplier = Some(by);
-            suffix.multiplier_end = word_start + word.len();
-            suffix.end = suffix.multiplier_end;
-            word_start = self.past_gap(suffix.end);
-        }
-        if let Some((unit, end)) = self.unit_at(word_start) {
-            suffix.unit = Some(unit);
-            suffix.end = end;
-        }
-        suffix
-    }
-
-    /// The unit that begins at `at`, if a unit does.
-    fn unit_at(&self, at: usize) -> Option<(Unit, usize)> {
-        let rest = self.rest(at);
-        let word = word_at(rest);
-        let (numerator, mut end) = self
-            .counted_at(rest)
-            .or_else(|| Some((known(word, self.bytes)?, word.len())).filter(|_| !word.is_empty()))
-            .or_else(|| self.unsaid_at(at, word))
-            .map(|(term, length)| (term, at + length))?;
-        // `754,000 times` counts; only a claim that is a ratio reads it as one.
-        let weak = matches!(word.to_lowercase().as_str(), "times" | "fold" | "ratio");
-        if weak && !self.unit.is_none_or(Unit::is_ratio) {
-            return None;
-        }
-        let mut denominators = Vec::new();
-        while let Some((term, length)) = self.denominator_at(end) {
-            denominators.push(term);
-            end += length;
-        }
-        let text = self.text[at..end].to_owned();
-        Some((Unit::of_terms(text, numerator, denominators), end))
-    }
-
-    /// The claim's own counted thing: `rows`, `heap fetches`, `tps`.
-    fn counted_at(&self, rest: &str) -> Option<(Term, usize)> {
-        let numerator = self.unit?.numerator();
-        let Dimension::Count(name) = &numerator.dimension else {
-            return None;
-        };
-        let words = name.split(' ').count();
-        let mut end = 0;
-        for index in 0..words {
-            let gap = usize::from(index > 0 && rest[end..].starts_with(' '));
-            end += gap + word_at(&rest[end + gap..]).len();
-        }
-        let found = Term::count(&rest[..end]);
-        (end > 0 && found == *numerator).then_some((found, end))
-    }
-
-    /// In `5,000/s` and `5,000 inserts per minute` the claim says what is counted.
-    fn unsaid_at(&self, at: usize, word: &str) -> Option<(Term, usize)> {
-        let numerator = self.unit?.numerator();
-        let counted =
-            matches!(numerator.dimension, Dimension::Count(_)) && multiplier(word).is_none();
-        self.denominator_at(at + word.len())
-            .filter(|(below, _)| counted && below.dimension == Dimension::Time)?;
-        Some((numerator.clone(), word.len()))
-    }
-
-    /// `/row`, `/s`, ` per second`; "per" something that is no time is prose.
-    fn denominator_at(&self, at: usize) -> Option<(Term, usize)> {
-        let rest = self.rest(at);
-        if let Some(after) = rest.strip_prefix('/') {
-            let word = word_at(after);
-            let term = known(word, self.bytes).unwrap_or_else(|| Term::count(word));
-            return (!word.is_empty()).then(|| (term, 1 + word.len()));
-        }
-        let after = rest.trim_start_matches(is_space);
-        let after = after
-            .strip_prefix("per")
-            .filter(|after| after.starts_with(is_space))?
-            .trim_start_matches(is_space);
-        let word = word_at(after);
-        let term = known(word, self.bytes).filter(|term| term.dimension == Dimension::Time)?;
-        Some((term, rest.len() - after.len() + word.len()))
-    }
-}
-
-// ---- ranges -----------------------------------------------------------------------------------
-
-impl Reader<'_> {
-    /// A second numeral that makes a range of the two.
-    fn second(
-        &self,
-        first: &Written,
-        end: usize,
-    ) -> Result<Option<(Written, Suffix)>, NumeralError> {
-        let rest = self.rest(end);
-        let spaced = rest.trim_start_matches(is_space);
-        let between = self.text[..first.start].to_lowercase().contains("between");
-        let joined = [
-            "–", "—", "…", "...", "..", "-", "to ", "to\u{a0}", "through ",
-        ]
-        .into_iter()
-        .find_map(|joiner| spaced.strip_prefix(joiner))
-        .or_else(|| spaced.strip_prefix("and ").filter(|_| between));
-        let Some(after) = joined else {
-            return Ok(None);
-        };
-        let after = after.trim_start_matches(is_space);
-        let start = self.text.len() - after.len();
-        let unsigned = after.strip_prefix(['+', '-', '−']).unwrap_or(after);
-        let unsigned = unsigned.strip_prefix('.').unwrap_or(unsigned);
-        if !unsigned.starts_with(|c: char| c.is_ascii_digit()) {
-            return Ok(None);
-        }
-        let second = self.written(start)?;
-        let suffix = self.suffix(second.end);
-        if self.rest(suffix.end).starts_with('-') && self.place_follows(suffix.end + 1) {
-            let why = "a date is no figure";
-            let end = self.places(suffix.end + 1, usize::MAX, &mut Digits::default());
-            return Err(malformed(self.text, why, first.start..end));
-        }
-        Ok(Some((second, suffix)))
-    }
-
-    fn range(
-        &self,
-        first: Written,
-        first_suffix: Suffix,
-        second: Written,
-        second_suffix: Suffix,
-    ) -> Result<QuotedNumeral, NumeralError> {
-        let range = first.start..second_suffix.end;
-        let failure = |why| malformed(self.text, why, range.clone());
-        let one = BigDecimal::from(1);
-        let second_by = second_suffix.multiplier.as_ref().unwrap_or(&one);
-        let high = second.masked_end.as_ref().unwrap_or(&second.value) * second_by;
-        // In `1 to 2 million` the first is a million too; in `500 to 2k` it is not.
-        let shared = &first.value * second_by;
-        let mut low = match &first_suffix.multiplier {
-            Some(by) => &first.value * by,
-            None if first_suffix.unit.is_none() && shared <= high => shared,
-            None => first.value.clone(),
-        };
-        let unit = second_suffix.unit.or_else(|| first_suffix.unit.clone());
-        if let (Some(own), Some(unit)) = (&first_suffix.unit, &unit) {
-            let conversion = own
-                .conversion(unit)
-                .ok_or_else(|| failure("its ends have different units"))?;
-            // A third of a minute has no exact decimal in minutes.
-            low *= &conversion.numerator;
-            let scaled = &low / &conversion.denominator;
-            if &scaled * &conversion.denominator != low {
-                return Err(failure("give both ends the same unit"));
-            }
-            low = scaled;
-        }
-        if first.masked_end.is_some() {
-            return Err(failure("the lower end of a range shows all its digits"));
-        }
-        if low > high {
-            return Err(failure(
-                "the ends of a range ascend; quote two figures each on its own",
-            ));
-        }
-        Ok(QuotedNumeral {
-            shape: Shape::Range { low, high },
-            unit,
-            digits: first.start..second_suffix.multiplier_end,
-            range,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -634,7 +437,8 @@ mod tests {
         let pieces = [
             "1", "23", "000", "x", "xx", ",", ".", " ", "\u{a0}", "\u{2009}", "-", "−", "–", "+",
             "k", "M", "e", "E", "%", "×", "µ", "s", "B", "/", "per ", "to ", "and ", "between ",
-            "rows", "row", "_", "(", "million", "é", "行", "\u{fffc}", "th", ":", "¹", "٣",
+            "rows", "row", "_", "(", "million", "é", "行", "\u{fffc}", "th", ":", "¹", "٣", "min",
+            "h ", "dead ", "tps", "½", "UTF-",
         ];
         let units =
             ["", "B/row", "rows/s", "heap fetches", "%", "tps"].map(|unit| Unit::new(unit, Binary));

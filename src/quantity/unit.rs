@@ -88,6 +88,11 @@ impl Unit {
         self.numerator.dimension == Dimension::Ratio && self.denominators.is_empty()
     }
 
+    /// A length of time and nothing else: `ms`, not `ms/row`.
+    pub(super) fn is_time(&self) -> bool {
+        self.numerator.dimension == Dimension::Time && self.denominators.is_empty()
+    }
+
     /// How one of `self` is written in `other`; None where the dimensions differ.
     pub fn conversion(&self, other: &Self) -> Option<Conversion> {
         (self.denominators.len() == other.denominators.len())
@@ -232,8 +237,14 @@ fn ratio_scale(word: &str) -> Option<BigDecimal> {
 }
 
 /// Enough English for `rows` to be many a `row`; what it makes of other words does not matter, as
-/// both sides go through it.
+/// both sides go through it. Postgres has more than one name for some things.
 fn singular(word: &str) -> String {
+    match word {
+        "tuple" | "tuples" => return "row".to_owned(),
+        "block" | "blocks" | "buffer" | "buffers" => return "page".to_owned(),
+        "indices" => return "index".to_owned(),
+        _ => {}
+    }
     if let Some(stem) = word.strip_suffix("ies") {
         return format!("{stem}y");
     }
@@ -291,6 +302,9 @@ mod tests {
             ("B/row", "B", Binary, None),
             ("B", "B/row", Binary, None),
             ("B", "ms", Binary, None),
+            ("tuples", "rows", Binary, Some(("1", "1"))),
+            ("buffers", "blocks", Binary, Some(("1", "1"))),
+            ("pages", "buffer", Binary, Some(("1", "1"))),
             ("rows", "buffers", Binary, None),
             ("B/row", "B/page", Binary, None),
             ("%", "B", Binary, None),

@@ -1,13 +1,17 @@
 //! The record's types and their JSON. Numbers are written as strings of exact decimals, maps keep
 //! a stable order, and the format has a version of its own.
 
-use crate::quantity::{Column, Table, Value};
+use super::sha256_of;
+use crate::article::BytesMeaning;
+use crate::quantity::format::{bytes, significant};
+use crate::quantity::{Column, Number, Table, Value};
+use bigdecimal::BigDecimal;
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The version of the JSON written by this build.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
@@ -33,6 +37,26 @@ pub struct Record {
 }
 
 impl Record {
+    /// Whether the two were measured with the same params, so that their values can be compared.
+    pub fn is_of_the_same_profile(&self, other: &Self) -> bool {
+        self.profile == other.profile && self.params == other.params
+    }
+
+    /// Whether what was measured of these experiments comes from other machines than what
+    /// `accepted` has of them. Each experiment knows its host, as a record may be put together on
+    /// several; one that was not accepted yet belongs to the machine that the record is of.
+    pub fn is_of_another_machine(&self, accepted: &Self, experiments: &[String]) -> bool {
+        let whole = |record: &Self| record.environment.host.sha256.clone();
+        if experiments.is_empty() {
+            return whole(self) != whole(accepted);
+        }
+        let host = |record: &Self, id: &String| match record.experiments.get(id) {
+            Some(experiment) => experiment.host.clone(),
+            None => whole(record),
+        };
+        (experiments.iter()).any(|id| host(self, id) != host(accepted, id))
+    }
+
     /// What a claim's query is called among [`Record::queries`].
     pub fn claim_query(claim: &str) -> String {
         format!("claim `{claim}`")
@@ -86,6 +110,23 @@ pub struct HostEnvironment {
     pub sha256: String,
 }
 
+impl HostEnvironment {
+    /// `23.5 GB`
+    pub fn memory_text(&self) -> String {
+        match self.memory_bytes.parse::<BigDecimal>() {
+            Ok(memory) => bytes(&memory, BytesMeaning::Binary),
+            Err(_) => self.memory_bytes.clone(),
+        }
+    }
+
+    /// The machine in a line: what timings depend on.
+    pub fn machine(&self) -> String {
+        let (cpu, cores, memory) = (&self.cpu, self.cores, self.memory_text());
+        let (kernel, storage) = (&self.kernel, &self.storage);
+        format!("{cpu}, {cores} cores, {memory} memory, {kernel}, {storage}")
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolEnvironment {
     pub name: String,
@@ -93,6 +134,59 @@ pub struct ToolEnvironment {
     /// Version of the way things are measured; part of every fingerprint.
     pub protocol: u32,
     pub sha256: String,
+}
+
+impl ServerEnvironment {
+    /// The hex sha256 of everything but why the engine was chosen: that is another matter each
+    /// time.
+    pub fn hash(&self) -> String {
+        hash_of(&Self {
+            engine_reason: String::new(),
+            sha256: String::new(),
+            ..self.clone()
+        })
+    }
+}
+
+impl HostEnvironment {
+    /// The hex sha256 of what tells two machines apart. Memory counts in whole GiB, upwards: what
+    /// the kernel keeps for itself changes by kilobytes from boot to boot. Of the kernel only the
+    /// system counts, not the release: an update makes no other machine of this one. Both stand in
+    /// the record as they are, and `diff` shows them.
+    pub fn hash(&self) -> String {
+        const GIB: u64 = 1 << 30;
+        let memory = self.memory_bytes.parse::<u64>().map_or_else(
+            |_| self.memory_bytes.clone(),
+            |bytes| format!("{} GiB", bytes.div_ceil(GIB)),
+        );
+        let system = self.kernel.split(' ').next().unwrap_or_default();
+        hash_of(&Self {
+            memory_bytes: memory,
+            kernel: system.to_owned(),
+            sha256: String::new(),
+            ..self.clone()
+        })
+    }
+}
+
+impl ToolEnvironment {
+    pub fn hash(&self) -> String {
+        hash_of(&Self {
+            sha256: String::new(),
+            ..self.clone()
+        })
+    }
+}
+
+impl Fingerprint {
+    /// The hex sha256 of its compact JSON.
+    pub fn sha256(&self) -> String {
+        hash_of(self)
+    }
+}
+
+fn hash_of(part: &impl Serialize) -> String {
+    sha256_of(&serde_json::to_vec(part).expect("a part of a record serialises"))
 }
 
 /// The inputs of an experiment, by name: `measure`, `param rows`, `fixture src`, `server` …
@@ -179,9 +273,59 @@ pub struct ClaimRecord {
     pub type_name: String,
     #[serde(with = "value")]
     pub value: Value,
+    /// Where the query gave a `comparison`; its ratio is the value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
     pub unit: Option<String>,
     /// Experiments whose measured tables the query reads.
     pub reads: Vec<String>,
+}
+
+/// How sure a ratio is: what `times_faster` and `times_more` give beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The ratio's 95 % interval; 0 to Infinity where there are too few runs to have one.
+    #[serde(with = "interval")]
+    pub interval: (Number, Number),
+    /// How many of either went in.
+    pub runs: (u32, u32),
+}
+
+impl Comparison {
+    /// `95 % interval 1.8 to 2.06, 8 runs each`
+    pub fn text(&self) -> String {
+        let runs = self.runs_text();
+        match self.is_unbounded() {
+            true => format!("no 95 % interval, {runs}"),
+            false => format!("95 % interval {}, {runs}", self.interval_text()),
+        }
+    }
+
+    /// `1.8 to 2.06`, or that there is none.
+    pub fn interval_text(&self) -> String {
+        let end = |number: &Number| match number {
+            Number::Finite(number) => significant(number, 3),
+            other => other.to_string(),
+        };
+        match self.is_unbounded() {
+            true => "no interval".to_owned(),
+            false => format!("{} to {}", end(&self.interval.0), end(&self.interval.1)),
+        }
+    }
+
+    /// `4 runs each`, `3 and 8 runs`
+    pub fn runs_text(&self) -> String {
+        match self.runs {
+            (1, 1) => "1 run each".to_owned(),
+            (first, second) if first == second => format!("{first} runs each"),
+            (first, second) => format!("{first} and {second} runs"),
+        }
+    }
+
+    /// Whether there are too few runs for an interval at all.
+    pub fn is_unbounded(&self) -> bool {
+        self.interval.1 == Number::Infinity
+    }
 }
 
 /// A value as JSON: numbers as strings of exact decimals, booleans and null as themselves.
@@ -216,6 +360,26 @@ mod value {
         let json = serde_json::Value::deserialize(deserializer)?;
         value_from_json(&json, "numeric")
             .ok_or_else(|| serde::de::Error::custom("a value is a string, a boolean or null"))
+    }
+}
+
+mod interval {
+    use super::*;
+    use serde::{Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(
+        (low, high): &(Number, Number),
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        (low.to_string(), high.to_string()).serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<(Number, Number), D::Error> {
+        let (low, high) = <(String, String)>::deserialize(deserializer)?;
+        let read = |text: String| text.parse().map_err(serde::de::Error::custom);
+        Ok((read(low)?, read(high)?))
     }
 }
 
@@ -298,5 +462,41 @@ pub mod tables {
             .into_iter()
             .map(|(name, json)| Ok((name, json.into_table()?)))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_update_makes_no_other_machine_and_more_memory_does() {
+        let host = HostEnvironment {
+            cpu: "EPYC".into(),
+            cores: 2,
+            memory_bytes: "16000000000".into(),
+            architecture: "x86_64".into(),
+            kernel: "Linux 6.18.44".into(),
+            virtualization: "none".into(),
+            storage: "ext4 on /dev/vda".into(),
+            sha256: "of before".into(),
+        };
+        type Edit = fn(&mut HostEnvironment);
+        let edits: [(Edit, bool); 9] = [
+            (|host| host.kernel = "Linux 6.19.1-lts".into(), true),
+            (|host| host.memory_bytes = "15999000000".into(), true),
+            (|host| host.sha256.clear(), true),
+            (|host| host.kernel = "Darwin 25.1".into(), false),
+            (|host| host.memory_bytes = "33000000000".into(), false),
+            (|host| host.memory_bytes = "unknown".into(), false),
+            (|host| host.cores = 4, false),
+            (|host| host.cpu = "Xeon".into(), false),
+            (|host| host.storage = "tmpfs".into(), false),
+        ];
+        for (index, (edit, same)) in edits.into_iter().enumerate() {
+            let mut other = host.clone();
+            edit(&mut other);
+            assert_eq!(other.hash() == host.hash(), same, "edit {index}");
+        }
     }
 }

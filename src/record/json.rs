@@ -3,6 +3,7 @@
 //! a line of a diff.
 
 use super::format::Record;
+use super::integrity::{SEALS, seals};
 
 /// Mappings of plain values are kept on one line up to this many characters; lists always are.
 const LINE: usize = 100;
@@ -10,9 +11,23 @@ const LINE: usize = 100;
 /// A record as it stands in a file: LF, one newline at the end.
 pub fn to_json(record: &Record) -> String {
     let pretty = serde_json::to_string_pretty(record).expect("a record serialises");
-    let mut text = on_one_line(&pretty);
-    text.push('\n');
-    text
+    sealed(&on_one_line(&pretty))
+}
+
+/// The text with the hashes of its parts as its last member.
+fn sealed(text: &str) -> String {
+    let seals: Vec<String> = seals(text)
+        .into_iter()
+        .map(|(part, sha256)| {
+            let part = serde_json::to_string(&part).expect("a string serialises");
+            format!("    {part}: \"{sha256}\"")
+        })
+        .collect();
+    let open = text.trim_end_matches('}').trim_end();
+    format!(
+        "{open},\n  \"{SEALS}\": {{\n{}\n  }}\n}}\n",
+        seals.join(",\n")
+    )
 }
 
 /// Joins each innermost list and short mapping of serde_json's indented form. A string never ends

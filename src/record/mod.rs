@@ -1,12 +1,18 @@
 //! Everything measured and analysed, with the environment it was measured on. The record is the
 //! only thing the later stages (judge, chart, render, report) read.
 
+mod difference;
 mod format;
+mod integrity;
 mod json;
+pub mod lock;
+mod read;
 pub mod store;
 
+pub use difference::{Difference, differences};
 pub use format::*;
 pub use json::to_json;
+pub use read::{parse_record, read_record};
 
 use sha2::{Digest, Sha256};
 use std::fmt::Write;

@@ -7,19 +7,18 @@
 //! leaves it, is ignored. While it is being written the file is called `….measuring.jsonl`: a whole
 //! result of the same inputs stays until there is another whole one.
 
-use super::format::{
-    Doubt, ExperimentRecord, FORMAT as RECORD_FORMAT, Fingerprint, Record, Sample,
-};
+use super::format::{Doubt, ExperimentRecord, Fingerprint, Sample};
+use super::lock::{Locking, try_lock};
 use crate::article::{Cells, Scalar};
-use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
 use crate::quantity::{Table, Value};
-use crate::source::Source;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+pub use super::read::read_record;
 
 /// What is known of one fingerprint of one experiment on one host.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -100,48 +99,6 @@ impl StoredExperiment {
     }
 }
 
-/// The accepted record; None where there is none. One of a newer format is refused.
-pub fn read_record(path: &Path) -> Result<Option<Record>, Failure> {
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Failure::io("read", path, &error)),
-    };
-    // What is no UTF-8 is no JSON either, and is told as such, at its place.
-    let text = String::from_utf8_lossy(&bytes);
-    parse_record(&path.display().to_string(), &text)
-        .map(Some)
-        .map_err(Failure::Record)
-}
-
-fn parse_record(name: &str, text: &str) -> Result<Record, Diagnostic> {
-    #[derive(Deserialize)]
-    struct Version {
-        format: u32,
-    }
-    let at = |error: &serde_json::Error| {
-        let source = Source::new(name, name, text.to_owned());
-        let line_start = text
-            .split_inclusive('\n')
-            .take(error.line().saturating_sub(1))
-            .map(str::len)
-            .sum::<usize>();
-        let offset = (line_start + error.column().saturating_sub(1)).min(text.len());
-        Diagnostic::error(format!("this record cannot be read: {error}"))
-            .at(&source, offset..offset)
-            .hint("restore it from version control, or remove it and accept new measurements")
-    };
-    let version: Version = serde_json::from_str(text).map_err(|error| at(&error))?;
-    if version.format > RECORD_FORMAT {
-        return Err(Diagnostic::error(format!(
-            "`{name}` is a record of format {}, this build reads up to {RECORD_FORMAT}",
-            version.format
-        ))
-        .hint("use the version of remeasure that wrote it, or a later one"));
-    }
-    serde_json::from_str(text).map_err(|error| at(&error))
-}
-
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Line {
@@ -171,10 +128,6 @@ pub struct Store {
     folder: PathBuf,
 }
 
-/// Held while an article is being measured, so that two builds at once do not mix their lines.
-#[must_use]
-pub struct StoreLock(#[expect(dead_code, reason = "the lock ends with the file")] File);
-
 impl Store {
     /// `state` is the `.remeasure` folder.
     pub fn new(state: &Path, slug: &str) -> Self {
@@ -183,22 +136,24 @@ impl Store {
         }
     }
 
-    /// None while another process measures this article.
-    pub fn try_lock(&self) -> Result<Option<StoreLock>, Failure> {
+    /// Held by the one process that measures this article or accepts it, so that two do not mix
+    /// their lines.
+    pub fn try_lock(&self) -> Result<Locking, Failure> {
         // No experiment can have a name that begins with a point.
         let path = self.folder.join(".lock");
-        let locked = || {
-            fs::create_dir_all(&self.folder)?;
-            let mut options = OpenOptions::new();
-            let file = options.create(true).truncate(false).write(true);
-            let file = file.open(&path)?;
-            match file.try_lock() {
-                Ok(()) => Ok(Some(StoreLock(file))),
-                Err(fs::TryLockError::WouldBlock) => Ok(None),
-                Err(fs::TryLockError::Error(error)) => Err(error),
-            }
-        };
-        locked().map_err(|error| Failure::io("lock", &path, &error))
+        fs::create_dir_all(&self.folder)
+            .and_then(|()| self.ignore())
+            .and_then(|()| try_lock(&path))
+            .map_err(|error| Failure::io("lock", &path, &error))
+    }
+
+    /// State beside an article is for no repository.
+    fn ignore(&self) -> io::Result<()> {
+        let path = self.folder.with_file_name(".gitignore");
+        match path.exists() {
+            true => Ok(()),
+            false => fs::write(path, "*\n"),
+        }
     }
 
     /// Every readable result of an experiment, in the order of their files' names. A file of a

@@ -1,8 +1,10 @@
 //! `data/*.csv`: everything measured, and the rows behind each table and chart. NULL is empty.
 
 use super::{Filled, OutputFile, Page};
+use crate::article::Article;
 use crate::diagnostic::Diagnostic;
 use crate::quantity::Table;
+use std::collections::BTreeMap;
 
 /// `result`: the name of a named collect or sample.
 pub fn experiment_path(experiment: &str, result: Option<&str>) -> String {
@@ -37,6 +39,44 @@ pub fn render(page: &Page, _filled: &Filled) -> Result<Vec<OutputFile>, Diagnost
                 Diagnostic::error(format!("`{path}` cannot be written: {error}"))
             })?;
             Ok(OutputFile::new(path, content))
+        })
+        .collect()
+}
+
+/// Tables and charts whose data would go where that of an experiment goes.
+pub fn check(article: &Article) -> Vec<Diagnostic> {
+    let mut measured = BTreeMap::new();
+    for experiment in article.experiments() {
+        let id = &experiment.id;
+        measured.insert(experiment_path(&id.value, None), id.span);
+        // What instruments give results of their own.
+        for result in ["statements", "wal"] {
+            measured.insert(experiment_path(&id.value, Some(result)), id.span);
+        }
+        for name in experiment
+            .collects
+            .iter()
+            .filter_map(|one| one.name.as_ref())
+        {
+            measured.insert(experiment_path(&id.value, Some(&name.value)), name.span);
+        }
+    }
+    let tables = article
+        .tables()
+        .map(|table| (table_path(&table.id.value), &table.id));
+    let charts = article
+        .charts()
+        .map(|chart| (chart_path(&chart.id.value), &chart.id));
+    tables
+        .chain(charts)
+        .filter_map(|(path, id)| {
+            let other = *measured.get(&path)?;
+            Some(
+                Diagnostic::error(format!("two files would be written to `{path}`"))
+                    .at(&article.source, id.span)
+                    .related(&article.source, other, "the other one is of this")
+                    .hint("rename one of the two"),
+            )
         })
         .collect()
 }

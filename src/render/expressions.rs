@@ -10,7 +10,8 @@ mod evaluate;
 mod names;
 mod scan;
 
-use crate::article::{Article, Claim, FillIn, TextWithFillIns};
+use super::numbering::Numbering;
+use crate::article::{Article, Claim, FillIn, LinkTarget, TextWithFillIns};
 use crate::diagnostic::Diagnostic;
 use crate::quantity::{Number, Value};
 use crate::record::{ClaimRecord, Record};
@@ -26,8 +27,12 @@ pub struct Filled {
     pub description: Option<String>,
     /// Fill-ins of the prose, by their place in the source.
     pub prose: BTreeMap<Span, FilledText>,
+    /// The links in it.
+    pub description_links: Vec<FilledLink>,
     /// Captions of experiments, tables and charts, by the block's id.
     pub captions: BTreeMap<String, String>,
+    /// The links in them.
+    pub caption_links: BTreeMap<String, Vec<FilledLink>>,
     /// Titles of charts, by id.
     pub chart_titles: BTreeMap<String, String>,
     /// Alt texts of charts, by id.
@@ -40,6 +45,13 @@ pub struct FilledText {
     pub text: String,
     /// The claim whose value this is, where the expression is nothing but one (formatted or not).
     pub claim: Option<String>,
+}
+
+/// A link of ours in a filled text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FilledLink {
+    pub range: Range<usize>,
+    pub target: LinkTarget,
 }
 
 /// What is wrong with an expression, and where in it.
@@ -69,6 +81,7 @@ impl Problem {
 pub fn fill(article: &Article, record: &Record) -> Result<Filled, Vec<Diagnostic>> {
     let mut filler = Filler {
         article,
+        numbering: Numbering::new(article),
         evaluator: Evaluator::new(article, record),
         problems: Vec::new(),
     };
@@ -89,6 +102,7 @@ pub fn check(article: &Article) -> Vec<Diagnostic> {
     let stand_in = stand_in(article);
     let mut filler = Filler {
         article,
+        numbering: Numbering::new(article),
         evaluator: Evaluator::new(article, &stand_in).checking_only(),
         problems: Vec::new(),
     };
@@ -102,6 +116,7 @@ pub fn check(article: &Article) -> Vec<Diagnostic> {
 /// A record in which every claim has a value, for what does not depend on values.
 fn stand_in(article: &Article) -> Record {
     let one = |claim: &Claim| ClaimRecord {
+        comparison: None,
         type_name: "numeric".to_owned(),
         value: Value::Number(Number::Finite(1.into())),
         unit: claim.unit.clone(),
@@ -123,6 +138,7 @@ fn stand_in(article: &Article) -> Record {
 
 struct Filler<'a> {
     article: &'a Article,
+    numbering: Numbering<'a>,
     evaluator: Evaluator<'a>,
     problems: Vec<Diagnostic>,
 }
@@ -132,10 +148,14 @@ impl Filler<'_> {
         let article = self.article;
         let front_matter = &article.front_matter;
         let mut filled = Filled {
-            title: self.text(&front_matter.title),
-            description: front_matter.description.as_ref().map(|d| self.text(d)),
+            title: self.text(&front_matter.title).0,
             ..Filled::default()
         };
+        if let Some(description) = &front_matter.description {
+            let (text, links) = self.text(description);
+            filled.description = Some(text);
+            filled.description_links = links;
+        }
         for fill_in in &article.prose.fill_ins {
             if let Some(text) = self.fill_in(fill_in, fill_in.span) {
                 filled.prose.insert(fill_in.span, text);
@@ -147,47 +167,66 @@ impl Filler<'_> {
             .chain(article.charts().map(|c| (&c.id.value, &c.caption)));
         for (id, caption) in captions {
             if let Some(caption) = caption {
-                filled.captions.insert(id.clone(), self.text(caption));
+                let (text, links) = self.text(caption);
+                filled.captions.insert(id.clone(), text);
+                filled.caption_links.insert(id.clone(), links);
             }
         }
         for chart in article.charts() {
             let id = &chart.id.value;
             if let Some(title) = &chart.title {
-                filled.chart_titles.insert(id.clone(), self.text(title));
+                filled.chart_titles.insert(id.clone(), self.text(title).0);
             }
-            filled.chart_alts.insert(id.clone(), self.text(&chart.alt));
+            filled
+                .chart_alts
+                .insert(id.clone(), self.text(&chart.alt).0);
         }
         filled
     }
 
-    /// A text of YAML with its values put in; what fails is noted and left out.
-    fn text(&mut self, text: &TextWithFillIns) -> String {
+    /// A text of YAML with its values put in and its references numbered; what fails is noted and
+    /// left out.
+    fn text(&mut self, text: &TextWithFillIns) -> (String, Vec<FilledLink>) {
         let mut filled = String::with_capacity(text.text.len());
+        let mut links = Vec::new();
         let mut at = 0;
-        for fill_in in &text.fill_ins {
+        for link in &text.links {
+            self.part(text, at..link.range.start, &mut filled);
+            let start = filled.len();
+            match &link.target {
+                LinkTarget::Reference(reference) if reference.text.trim().is_empty() => {
+                    let label = self.numbering.label(reference.kind, &reference.id.value);
+                    filled.push_str(&label.unwrap_or_default());
+                }
+                _ => self.part(text, link.range.clone(), &mut filled),
+            }
+            links.push(FilledLink {
+                range: start..filled.len(),
+                target: link.target.clone(),
+            });
+            at = link.range.end;
+        }
+        self.part(text, at..text.text.len(), &mut filled);
+        (filled, links)
+    }
+
+    /// A range of a text with the values put in that stand in it.
+    fn part(&mut self, text: &TextWithFillIns, range: Range<usize>, filled: &mut String) {
+        let fill_ins = &text.fill_ins;
+        let first = fill_ins.partition_point(|fill_in| fill_in.span.start < range.start);
+        let mut at = range.start;
+        for fill_in in fill_ins[first..]
+            .iter()
+            .take_while(|fill_in| fill_in.span.start < range.end)
+        {
             filled.push_str(&text.text[at..fill_in.span.start]);
-            let place = self.place_in_yaml(text, fill_in.span);
-            if let Some(value) = self.fill_in(fill_in, place) {
+            let place = text.places.covering(fill_in.span.range());
+            if let Some(value) = self.fill_in(fill_in, place.unwrap_or(text.span)) {
                 filled.push_str(&value.text);
             }
             at = fill_in.span.end;
         }
-        filled.push_str(&text.text[at..]);
-        filled
-    }
-
-    /// The place in the source of a range of a YAML text: exact where YAML has it verbatim.
-    fn place_in_yaml(&self, text: &TextWithFillIns, range: Span) -> Span {
-        let written = self.article.source.slice(text.span);
-        let needle = &text.text[range.range()];
-        let before = text.text[..range.start].matches(needle).count();
-        written
-            .match_indices(needle)
-            .nth(before)
-            .map_or(text.span, |(at, _)| {
-                let start = text.span.start + at;
-                Span::new(start, start + needle.len())
-            })
+        filled.push_str(&text.text[at..range.end]);
     }
 
     /// `place` is where the fill-in, braces and all, stands in the source.

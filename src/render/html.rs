@@ -1,10 +1,12 @@
 //! `index.html`: the article as one self-contained page, each figure leading to its evidence.
 //! Entry: [`render`]. `prose` turns the Markdown into HTML, `blocks` the live blocks, `evidence`
-//! what the claims rest on, `samples` the measurements behind them; the templates in `templates/html/` put them together.
+//! what the claims rest on, `samples` the measurements behind them, `machines` what came out otherwise on
+//! the author's; the templates in `templates/html/` put them together.
 
 mod blocks;
 mod evidence;
 mod links;
+mod machines;
 mod prose;
 mod samples;
 
@@ -12,18 +14,17 @@ pub use links::{local_path, read_inside};
 
 use super::numbering::Numbering;
 use super::state::{self, Count, State};
-use super::{Filled, OutputFile, Page, number_format, templates};
+use super::{Filled, OutputFile, Page, templates};
 use crate::article::PublishedSource;
 use crate::diagnostic::Diagnostic;
 use crate::judge::{Outcome, Subject, Verdict};
 use crate::record::{HostEnvironment, ServerEnvironment, ToolEnvironment};
+use crate::source::Span;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use bigdecimal::BigDecimal;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::ops::Range;
 
 /// Contents are listed from so many sections on.
 const SECTIONS_FOR_CONTENTS: usize = 3;
@@ -99,12 +100,10 @@ impl<'a> Document<'a> {
     }
 
     /// The state of the quote that a link is; the claim's, where it was not judged by itself.
-    fn quote_state(&self, claim: &str, link: &Range<usize>) -> State {
-        let quotes = &self.page.article.prose.quotes;
-        let index = quotes
-            .iter()
-            .position(|quote| quote.span.start < link.end && link.start < quote.span.end);
-        index
+    fn quote_state(&self, claim: &str, link: Span) -> State {
+        self.page
+            .article
+            .quote_at(link)
             .and_then(|index| self.by_quote.get(&index))
             .map_or_else(|| self.claim_state(claim), |verdict| State::of(verdict))
     }
@@ -152,6 +151,8 @@ struct PageView<'a> {
     lang: &'a str,
     title: &'a str,
     description: Option<&'a str>,
+    /// With its figures leading to their evidence.
+    lede: Option<&'a str>,
     authors: &'a [String],
     tags: &'a [String],
     date: Option<&'a str>,
@@ -173,6 +174,7 @@ struct PageView<'a> {
     any_published: bool,
     any_author: bool,
     author_host: Option<&'a str>,
+    machines: Option<machines::MachinesView<'a>>,
     server: ServerView<'a>,
     host: HostView<'a>,
     tool: ToolView<'a>,
@@ -234,11 +236,12 @@ impl<'a> PageView<'a> {
         let front_matter = &page.article.front_matter;
         let environment = &page.record.environment;
         let claims = evidence::claims(document, &prose.uses);
-        let author_host = author_host(page);
+        let author_host = author_host(page).map(|host| host.cpu.as_str());
         Self {
             lang: &front_matter.lang,
             title: &document.filled.title,
             description: document.filled.description.as_deref(),
+            lede: prose.lede.as_deref(),
             authors: &front_matter.authors,
             tags: &front_matter.tags,
             date: front_matter.date.as_deref(),
@@ -257,6 +260,7 @@ impl<'a> PageView<'a> {
             any_published: claims.iter().any(|claim| claim.published.is_some()),
             any_author: claims.iter().any(|claim| claim.author.is_some()),
             author_host,
+            machines: machines::machines(document),
             few_claims: claims.len() <= FEW_CLAIMS,
             claims,
             samples: samples::samples(document),
@@ -289,9 +293,9 @@ fn source_view(source: &PublishedSource) -> SourceView<'_> {
 }
 
 /// The author's machine, where this page was built on another one.
-fn author_host<'a>(page: &Page<'a>) -> Option<&'a str> {
+fn author_host<'a>(page: &Page<'a>) -> Option<&'a HostEnvironment> {
     let author = &page.accepted?.environment.host;
-    (author.sha256 != page.record.environment.host.sha256).then_some(author.cpu.as_str())
+    (author.sha256 != page.record.environment.host.sha256).then_some(author)
 }
 
 fn counts(verdicts: &[Verdict]) -> Vec<Count> {
@@ -338,14 +342,8 @@ fn names(map: &BTreeMap<String, String>) -> Vec<Named<'_>> {
 }
 
 fn host_view(host: &HostEnvironment) -> HostView<'_> {
-    let memory = match host.memory_bytes.parse::<BigDecimal>() {
-        Ok(bytes) => {
-            number_format::bytes(&bytes, crate::article::BytesMeaning::Binary, None) + " memory"
-        }
-        Err(_) => format!("{} memory", host.memory_bytes),
-    };
     HostView {
-        memory,
+        memory: format!("{} memory", host.memory_text()),
         short_sha256: short(&host.sha256),
         host,
     }

@@ -4,7 +4,7 @@
 use super::cells;
 use super::html::{local_path, read_inside};
 use super::masked::Masked;
-use super::numbering::{Numbering, parse_reference};
+use super::numbering::Numbering;
 use super::{Filled, OutputFile, Page};
 use crate::article::{Article, Block, BlockKind, Citation, Reference, ReferenceKind, TableColumn};
 use crate::diagnostic::Diagnostic;
@@ -84,11 +84,9 @@ impl Splicer<'_> {
             });
         }
         for quote in &prose.quotes {
-            // Its text stays, with what is filled in there.
-            let (span, text) = (quote.span, quote.text_span);
-            edits.push(cut(span.start, text.start));
-            edits.push(cut(text.end, span.end));
+            edits.extend(text_alone(quote.span, quote.text_span));
         }
+        edits.extend(self.definitions());
         for reference in &prose.references {
             edits.extend(self.reference(reference));
         }
@@ -116,40 +114,43 @@ impl Splicer<'_> {
 
     /// `[](chart:x)` → `Figure 1`; a text of its own stays.
     fn reference(&self, reference: &Reference) -> Vec<Edit> {
-        let written = self.page.article.source.slice(reference.span);
-        let label = (self.numbering)
-            .label(reference.kind, &reference.id.value)
-            .unwrap_or_default();
         if reference.text.trim().is_empty() {
+            let label = (self.numbering)
+                .label(reference.kind, &reference.id.value)
+                .unwrap_or_default();
             return vec![Edit {
                 span: reference.span,
                 text: label,
             }];
         }
-        match end_of_link_text(written) {
-            Some(end) => {
-                let start = reference.span.start;
-                vec![cut(start, start + 1), cut(start + end, reference.span.end)]
-            }
-            None => Vec::new(),
-        }
+        text_alone(reference.span, reference.text_span)
     }
 
     /// `[345 bytes](cite:source)` → a link to the source, where it has an address.
     fn citation(&self, citation: &Citation) -> Vec<Edit> {
-        let written = self.page.article.source.slice(citation.span);
-        let Some(end) = end_of_link_text(written) else {
-            return Vec::new();
-        };
-        let start = citation.span.start;
         let source = self.page.article.front_matter.published_source.as_ref();
         match source.and_then(|source| source.url.as_deref()) {
             Some(url) => vec![Edit {
-                span: Span::new(start + end, citation.span.end),
+                span: Span::new(citation.text_span.end, citation.span.end),
                 text: format!("]({})", destination(url)),
             }],
-            None => vec![cut(start, start + 1), cut(start + end, citation.span.end)],
+            None => text_alone(citation.span, citation.text_span),
         }
+    }
+
+    /// `[wal]: claim:wal`: nothing is left that it defines.
+    fn definitions(&self) -> Vec<Edit> {
+        let source = &self.page.article.source.text;
+        Masked::new(self.page.article)
+            .own_definitions()
+            .into_iter()
+            .map(|span| {
+                let rest = &source[span.end..];
+                let line = rest.find('\n').map_or(rest.len(), |end| end + 1);
+                let blank = rest[..line].trim().is_empty();
+                cut(span.start, span.end + if blank { line } else { 0 })
+            })
+            .collect()
     }
 
     // ---- blocks -------------------------------------------------------------------------------
@@ -299,18 +300,16 @@ impl Splicer<'_> {
     }
 }
 
+/// A link of which the text stays, with what is filled in there.
+fn text_alone(span: Span, text: Span) -> Vec<Edit> {
+    vec![cut(span.start, text.start), cut(text.end, span.end)]
+}
+
 fn cut(start: usize, end: usize) -> Edit {
     Edit {
         span: Span::new(start, end),
         text: String::new(),
     }
-}
-
-/// Where the `]` of a link stands, its destination being one of ours.
-fn end_of_link_text(link: &str) -> Option<usize> {
-    let at = link.rfind("](")?;
-    let destination = link[at + 2..].trim_start_matches('<');
-    (destination.starts_with("cite:") || parse_reference(destination).is_some()).then_some(at)
 }
 
 /// A URL as a link's destination.
@@ -426,6 +425,20 @@ mod tests {
         for line in untouched.lines().filter(|line| !line.contains("{{ index")) {
             assert!(markdown.contains(line), "{line}");
         }
+    }
+
+    #[test]
+    fn links_by_name_become_text_and_leave_no_definition_behind() {
+        let prose = "Costs [76 *bytes*][wal], [76 B][], [see][chart], [345][src] and [x](https://example.org).\n\n\
+                     ![with [76 B](claim:index_wal)](https://example.org/x.png)\n\n\
+                     [wal]: claim:index_wal\n[76 B]: <claim:index_wal> \"title\"\n[other]: https://example.org\n\
+                     [chart]: chart:insert_wal\n[src]: cite:source\n\nThe end.";
+        let text = TEXT.replace("The same heading again.", prose);
+        let markdown = Sample::from_text(&text).file("article.md");
+        let expected = "Costs 76 *bytes*, 76 B, see, [345](https://example.org/index-cost) and \
+                        [x](https://example.org).\n\n![with 76 B](https://example.org/x.png)\n\n\
+                        [other]: https://example.org\n\nThe end.";
+        assert!(markdown.contains(expected), "{markdown}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! it is parsed, so that `{{ a[0] | fixed(1) }}` is one word of text; [`pieces`] finds them again.
 
 use crate::article::{Article, FillIn};
-use crate::parse::{markdown_options, mask};
+use crate::parse::{SCHEMES, markdown_options, mask};
 use crate::source::Span;
 use pulldown_cmark::{Event, Parser};
 use std::ops::Range;
@@ -36,6 +36,24 @@ impl Masked {
             .into_offset_iter()
             .map(|(event, range)| (event, range.start + self.start..range.end + self.start))
             .collect()
+    }
+}
+
+impl Masked {
+    /// Where names are defined for links of ours: `[wal]: claim:wal`.
+    pub fn own_definitions(&self) -> Vec<Span> {
+        let parser = Parser::new_ext(&self.text, markdown_options());
+        let mut spans: Vec<Span> = parser
+            .reference_definitions()
+            .iter()
+            .filter(|(_, definition)| SCHEMES.iter().any(|s| definition.dest.starts_with(s)))
+            .map(|(_, definition)| {
+                let span = &definition.span;
+                Span::new(span.start + self.start, span.end + self.start)
+            })
+            .collect();
+        spans.sort();
+        spans
     }
 }
 

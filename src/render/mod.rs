@@ -18,7 +18,7 @@ mod sample;
 mod state;
 mod templates;
 
-pub use expressions::{Filled, FilledText, check, fill};
+pub use expressions::{Filled, FilledLink, FilledText, fill};
 pub use index::{IndexEntry, index, index_entry};
 
 use crate::article::Article;
@@ -60,6 +60,13 @@ pub const FORMATS: &[Format] = &[
         render: record::render,
     },
 ];
+
+/// What can be said of an article's pages before anything is measured.
+pub fn check(article: &Article) -> Vec<Diagnostic> {
+    let mut problems = expressions::check(article);
+    problems.extend(csv::check(article));
+    problems
+}
 
 /// All files of `out/<slug>/`.
 pub fn render(page: &Page, filled: &Filled) -> Result<Vec<OutputFile>, Diagnostic> {

@@ -179,6 +179,7 @@ fn summary(indexes: &str, elapsed: [&str; 3], per_row: [&str; 3]) -> CellSummary
 
 fn claim_records() -> IndexMap<String, ClaimRecord> {
     let claim = |value: Value, type_name: &str, unit: Option<&str>| ClaimRecord {
+        comparison: None,
         type_name: type_name.into(),
         value,
         unit: unit.map(str::to_owned),
@@ -309,6 +310,7 @@ fn verdicts(article: &Article) -> Vec<Verdict> {
                 quoted: Some(quote.text.clone()),
                 measured,
                 measured_text: measured_text.into(),
+                comparison: None,
                 tolerance: "75.5 to 76.5 (to the precision quoted)".into(),
                 published: (quote.claim.value == "index_wal").then(|| "76 B".into()),
                 published_ratio: (quote.claim.value == "index_wal").then(|| "1.00".into()),

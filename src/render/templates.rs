@@ -16,6 +16,10 @@ const TEMPLATES: &[(&str, &str)] = &[
         include_str!("../../templates/html/header.html"),
     ),
     (
+        "html/machines.html",
+        include_str!("../../templates/html/machines.html"),
+    ),
+    (
         "html/evidence.html",
         include_str!("../../templates/html/evidence.html"),
     ),

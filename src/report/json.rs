@@ -1,8 +1,13 @@
-//! The verdicts for machines: one JSON document over all articles. Numbers are exact decimals in
-//! strings, places are lines and columns from 1.
+//! Everything for programs: one JSON document over all articles, described by
+//! `docs/report.schema.json`. Numbers are exact decimals in strings, places are lines and columns
+//! (in code points) from 1, files are named from the project's folder.
 
-use super::{Count, Judged, Look, Report};
+use super::places::place_of;
+use super::{
+    Asked, Cause, Count, Figure, Look, Places, Problem, Region, Report, Run, Status, rule,
+};
 use crate::article::ClaimKind;
+use crate::diagnostic::Severity;
 use crate::judge::{Outcome, Subject, Verdict};
 use crate::quantity::Value;
 use crate::source::Source;
@@ -10,7 +15,7 @@ use serde::Serialize;
 
 pub(super) const REPORT: Report = Report {
     name: "json",
-    about: "every verdict with its place, for programs",
+    about: "every verdict and every problem with its place, for programs",
     write,
 };
 
@@ -20,21 +25,78 @@ const FORMAT: u32 = 1;
 #[derive(Serialize)]
 struct Document<'a> {
     format: u32,
+    tool: &'static str,
+    command: &'a str,
+    exit_code: u8,
     summary: Count,
+    problems: Vec<ProblemJson<'a>>,
     articles: Vec<ArticleJson<'a>>,
 }
 
 #[derive(Serialize)]
 struct ArticleJson<'a> {
     article: &'a str,
-    /// The path as diagnostics print it.
-    source: &'a str,
+    file: String,
+    status: Status,
+    /// None: nothing was judged.
+    measured: Option<Measured<'a>>,
+    summary: Count,
+    verdicts: Vec<VerdictJson<'a>>,
+    not_judged: Vec<NotJudged<'a>>,
+    problems: Vec<ProblemJson<'a>>,
+}
+
+/// What was judged, and where it was measured.
+#[derive(Serialize)]
+struct Measured<'a> {
     profile: &'a str,
     postgres: &'a str,
     engine: &'a str,
     host: &'a str,
-    summary: Count,
-    verdicts: Vec<VerdictJson<'a>>,
+    cpu: &'a str,
+    cores: u32,
+    memory_bytes: &'a str,
+    architecture: &'a str,
+    kernel: &'a str,
+    virtualization: &'a str,
+    storage: &'a str,
+}
+
+#[derive(Serialize)]
+struct NotJudged<'a> {
+    claim: &'a str,
+    subject: &'static str,
+    quoted: Option<&'a str>,
+    reason: String,
+    #[serde(flatten)]
+    region: RegionJson,
+}
+
+#[derive(Serialize)]
+struct ProblemJson<'a> {
+    cause: Cause,
+    severity: &'static str,
+    /// Of `remeasure list rules`.
+    rule: Option<&'a str>,
+    message: &'a str,
+    notes: &'a [String],
+    hint: Option<&'a str>,
+    place: Option<PlaceJson>,
+}
+
+#[derive(Serialize)]
+struct PlaceJson {
+    file: String,
+    #[serde(flatten)]
+    region: RegionJson,
+}
+
+#[derive(Serialize)]
+struct RegionJson {
+    line: usize,
+    column: usize,
+    end_line: usize,
+    end_column: usize,
 }
 
 #[derive(Serialize)]
@@ -48,22 +110,31 @@ struct VerdictJson<'a> {
     quoted: Option<&'a str>,
     measured: serde_json::Value,
     measured_text: &'a str,
+    /// Of a comparison: its 95 % interval, and the runs of either that went in.
+    interval: Option<[String; 2]>,
+    runs: Option<[u32; 2]>,
     tolerance: &'a str,
     published: Option<&'a str>,
     published_ratio: Option<&'a str>,
     recorded: Option<&'a str>,
     recorded_ratio: Option<&'a str>,
-    line: usize,
-    column: usize,
-    end_line: usize,
-    end_column: usize,
+    #[serde(flatten)]
+    region: RegionJson,
 }
 
-fn write(judged: &[Judged], _: Look) -> String {
+fn write(run: &Run, _: Look) -> String {
     let document = Document {
         format: FORMAT,
-        summary: Count::of(judged.iter().flat_map(|one| one.verdicts)),
-        articles: judged.iter().map(article).collect(),
+        tool: concat!("remeasure ", env!("CARGO_PKG_VERSION")),
+        command: run.command,
+        exit_code: run.exit_code,
+        summary: run.count(),
+        problems: problems(&run.problems, run.places),
+        articles: run
+            .articles
+            .iter()
+            .map(|asked| article(asked, run.places))
+            .collect(),
     };
     let mut text = serde_json::to_string_pretty(&document)
         .expect("strings, numbers and lists are always JSON");
@@ -71,27 +142,93 @@ fn write(judged: &[Judged], _: Look) -> String {
     text
 }
 
-fn article<'a>(judged: &Judged<'a>) -> ArticleJson<'a> {
-    let environment = &judged.record.environment;
+fn article<'a>(asked: &'a Asked<'a>, places: &Places) -> ArticleJson<'a> {
+    let verdicts = asked.verdicts();
+    let source = asked.source();
     ArticleJson {
-        article: &judged.article.slug,
-        source: &judged.article.source.name,
-        profile: &judged.record.profile,
-        postgres: &environment.server.version,
-        engine: &environment.server.engine,
-        host: &environment.host.sha256,
-        summary: Count::of(judged.verdicts),
-        verdicts: judged
-            .verdicts
-            .iter()
-            .map(|one| verdict(one, &judged.article.source))
-            .collect(),
+        article: &asked.slug,
+        file: places.in_project(asked.file),
+        status: asked.status,
+        measured: asked.judged.map(|judged| {
+            let environment = &judged.record.environment;
+            let host = &environment.host;
+            Measured {
+                profile: &judged.record.profile,
+                postgres: &environment.server.version,
+                engine: &environment.server.engine,
+                host: &host.sha256,
+                cpu: &host.cpu,
+                cores: host.cores,
+                memory_bytes: &host.memory_bytes,
+                architecture: &host.architecture,
+                kernel: &host.kernel,
+                virtualization: &host.virtualization,
+                storage: &host.storage,
+            }
+        }),
+        summary: Count::of(verdicts),
+        verdicts: source.map_or_else(Vec::new, |source| {
+            verdicts.iter().map(|one| verdict(one, source)).collect()
+        }),
+        not_judged: source.map_or_else(Vec::new, |source| {
+            let figures = asked.figures().into_iter();
+            figures.filter_map(|one| not_judged(one, source)).collect()
+        }),
+        problems: problems(&asked.problems, places),
+    }
+}
+
+fn not_judged<'a>(figure: Figure<'a>, source: &Source) -> Option<NotJudged<'a>> {
+    Some(NotJudged {
+        claim: figure.claim,
+        subject: subject(figure.subject),
+        quoted: figure.quoted,
+        reason: figure.not_judged?,
+        region: RegionJson::from(Region::of(source, figure.span)),
+    })
+}
+
+fn problems<'a>(problems: &'a [Problem], places: &Places) -> Vec<ProblemJson<'a>> {
+    let one = |problem: &'a Problem| {
+        let diagnostic = &problem.diagnostic;
+        ProblemJson {
+            cause: problem.cause,
+            severity: match diagnostic.severity {
+                Severity::Error => "error",
+                Severity::Warning => "warning",
+            },
+            rule: rule(diagnostic),
+            message: &diagnostic.message,
+            notes: &diagnostic.notes,
+            hint: diagnostic.hint.as_deref(),
+            place: place_of(diagnostic).map(|(file, region)| PlaceJson {
+                file: places.in_project(file),
+                region: region.into(),
+            }),
+        }
+    };
+    problems.iter().map(one).collect()
+}
+
+impl From<Region> for RegionJson {
+    fn from(region: Region) -> Self {
+        Self {
+            line: region.line,
+            column: region.column,
+            end_line: region.end_line,
+            end_column: region.end_column,
+        }
+    }
+}
+
+fn subject(subject: Subject) -> &'static str {
+    match subject {
+        Subject::Quote(_) => "quote",
+        Subject::Claim => "claim",
     }
 }
 
 fn verdict<'a>(verdict: &'a Verdict, source: &Source) -> VerdictJson<'a> {
-    let (line, column) = source.line_column(verdict.span.start);
-    let (end_line, end_column) = source.line_column(verdict.span.end);
     let (outcome, reason) = match &verdict.outcome {
         Outcome::Holds => ("holds", None),
         Outcome::DoesNotHold { difference } => ("does_not_hold", Some(difference.as_str())),
@@ -100,10 +237,7 @@ fn verdict<'a>(verdict: &'a Verdict, source: &Source) -> VerdictJson<'a> {
     let recorded = verdict.recorded.as_ref();
     VerdictJson {
         claim: &verdict.claim,
-        subject: match verdict.subject {
-            Subject::Quote(_) => "quote",
-            Subject::Claim => "claim",
-        },
+        subject: subject(verdict.subject),
         kind: match verdict.kind {
             ClaimKind::Exact => "exact",
             ClaimKind::Bounded => "bounded",
@@ -118,77 +252,98 @@ fn verdict<'a>(verdict: &'a Verdict, source: &Source) -> VerdictJson<'a> {
             other => other.to_string().into(),
         },
         measured_text: &verdict.measured_text,
+        interval: verdict.comparison.as_ref().map(|comparison| {
+            let (low, high) = &comparison.interval;
+            [low.to_string(), high.to_string()]
+        }),
+        runs: (verdict.comparison.as_ref()).map(|comparison| comparison.runs.into()),
         tolerance: &verdict.tolerance,
         published: verdict.published.as_deref(),
         published_ratio: verdict.published_ratio.as_deref(),
         recorded: recorded.map(|(text, _)| text.as_str()),
         recorded_ratio: recorded.map(|(_, ratio)| ratio.as_str()),
-        line,
-        column,
-        end_line,
-        end_column,
+        region: Region::of(source, verdict.span).into(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::{Context, judge, sample};
-    use crate::report::Color;
+    use crate::report::sample::{self, LOOK};
 
     #[test]
     fn every_verdict_is_there_with_its_place_and_exact_value() {
-        let markdown = "Costs\n\n- µ [76 bytes](claim:x) each\n";
-        let article = sample::article(markdown, vec![sample::claim("x", "B/row", "")]);
-        let record = sample::record("a", &[("x", "77.040000000000000000001")]);
-        let context = Context {
+        let text = sample::with_run(|run| write(run, LOOK));
+        let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(found["format"], 1);
+        assert_eq!(found["exit_code"], 4);
+        let articles = found["articles"].as_array().unwrap();
+        let statuses: Vec<_> = articles.iter().map(|one| &one["status"]).collect();
+        assert_eq!(statuses, ["does_not_hold", "failed", "not_done"]);
+        let expected = serde_json::json!({
+            "claim": "x",
+            "subject": "quote",
+            "kind": "exact",
+            "outcome": "does_not_hold",
+            "reason": "77.04 is 0.54 above 75.5 to 76.5",
+            "quoted": "76 <b>|bytes",
+            "measured": "77.040000000000000000001",
+            "measured_text": "77.04 B/row",
+            "interval": null,
+            "runs": null,
+            "tolerance": "75.5 to 76.5 B/row (to the precision quoted)",
+            "published": null,
+            "published_ratio": null,
+            "recorded": null,
+            "recorded_ratio": null,
+            "line": 3,
+            "column": 5,
+            "end_line": 3,
+            "end_column": 28,
+        });
+        assert_eq!(articles[0]["verdicts"][0], expected);
+        assert_eq!(articles[0]["measured"]["host"], "a");
+        assert_eq!(articles[1]["measured"], serde_json::Value::Null);
+    }
+
+    #[test]
+    fn what_was_not_done_is_there_with_why() {
+        let text = sample::with_run(|run| write(run, LOOK));
+        let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let failed = &found["articles"][1];
+        let problem = &failed["problems"][0];
+        assert_eq!(problem["cause"], "engine");
+        assert_eq!(problem["place"]["file"], "articles/sample/article.md");
+        assert_eq!(problem["place"]["line"], 1);
+        let not_judged = failed["not_judged"].as_array().unwrap();
+        assert_eq!(not_judged.len(), 5, "{not_judged:?}");
+        assert_eq!(not_judged[0]["quoted"], "76 <b>|bytes");
+        assert_eq!(
+            not_judged[0]["reason"],
+            "the article was not measured to its end"
+        );
+        assert_eq!(found["problems"][0]["message"], "there is no article `z`");
+    }
+
+    #[test]
+    fn a_comparison_has_its_interval() {
+        use crate::judge::sample as judged;
+        let article = judged::article("", vec![judged::claim("x", "", "")]);
+        let mut record = judged::record("a", &[("x", "1.93")]);
+        record.claims[0].comparison = Some(crate::record::Comparison {
+            interval: ("1.8".parse().unwrap(), "Infinity".parse().unwrap()),
+            runs: (3, 8),
+        });
+        let context = crate::judge::Context {
             profile: "full",
             accepted: None,
             measured_here: true,
         };
-        let verdicts = judge(&article, &record, &context);
-        let judged = Judged {
-            article: &article,
-            record: &record,
-            verdicts: &verdicts,
-        };
-        let look = Look {
-            color: Color::Plain,
-            width: 80,
-        };
-        let found: serde_json::Value = serde_json::from_str(&write(&[judged], look)).unwrap();
-        let expected = serde_json::json!({
-            "format": 1,
-            "summary": {"holds": 0, "does_not_hold": 1, "skipped": 0},
-            "articles": [{
-                "article": "sample",
-                "source": "sample/article.md",
-                "profile": "full",
-                "postgres": "",
-                "engine": "",
-                "host": "a",
-                "summary": {"holds": 0, "does_not_hold": 1, "skipped": 0},
-                "verdicts": [{
-                    "claim": "x",
-                    "subject": "quote",
-                    "kind": "exact",
-                    "outcome": "does_not_hold",
-                    "reason": "77.04 is 0.54 above 75.5 to 76.5",
-                    "quoted": "76 bytes",
-                    "measured": "77.040000000000000000001",
-                    "measured_text": "77.04 B/row",
-                    "tolerance": "75.5 to 76.5 B/row (to the precision quoted)",
-                    "published": null,
-                    "published_ratio": null,
-                    "recorded": null,
-                    "recorded_ratio": null,
-                    "line": 3,
-                    "column": 5,
-                    "end_line": 3,
-                    "end_column": 24,
-                }],
-            }],
-        });
-        assert_eq!(found, expected);
+        let verdicts = crate::judge::judge(&article, &record, &context);
+        let found = verdict(&verdicts[0], &article.source);
+        let found = serde_json::to_value(found).unwrap();
+        assert_eq!(found["interval"], serde_json::json!(["1.8", "Infinity"]));
+        assert_eq!(found["runs"], serde_json::json!([3, 8]));
+        assert_eq!(found["outcome"], "does_not_hold");
     }
 }

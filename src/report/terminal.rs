@@ -1,10 +1,10 @@
 //! The table of claims at the end of a build, as wide as the terminal allows.
 
-use super::{Color, Count, Judged, Look, Report};
+use super::{Color, Count, Judged, Look, Report, Run};
 use crate::article::Claim;
-use crate::judge::{Outcome, Verdict};
+use crate::judge::{OF_THIS_MACHINE, Outcome, Verdict};
 use crate::quantity::{self, Format, Unit, Value};
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 pub(super) const REPORT: Report = Report {
@@ -13,7 +13,21 @@ pub(super) const REPORT: Report = Report {
     write,
 };
 
-fn write(judged: &[Judged], look: Look) -> String {
+/// The tables, and below them what is wrong.
+fn write(run: &Run, look: Look) -> String {
+    let mut text = table(&run.judged(), look);
+    let problems = run.articles.iter().flat_map(|asked| &asked.problems);
+    for problem in run.problems.iter().chain(problems) {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let color = look.color == Color::Ansi;
+        text.push_str(&format!("{}\n", problem.diagnostic.render(color)));
+    }
+    text
+}
+
+pub(super) fn table(judged: &[Judged], look: Look) -> String {
     let mut text = String::new();
     for (index, one) in judged.iter().enumerate() {
         if index > 0 {
@@ -37,67 +51,98 @@ fn article(judged: &Judged, look: Look) -> String {
         printable(&server.version),
         printable(&server.engine)
     ));
-    let widths_to_try = [Columns::All, Columns::NoSource, Columns::NoTolerance];
-    let table = widths_to_try
-        .into_iter()
-        .map(|columns| Grid::new(judged.verdicts, columns))
+    let elsewhere = judged.verdicts.iter().any(|one| one.recorded.is_some());
+    let table = Columns::to_try(elsewhere)
+        .iter()
+        .map(|&(columns, quote)| Grid::new(judged.verdicts, columns, quote, look.width))
         .find(|grid| grid.width() <= look.width);
     match table {
         Some(grid) => text.push_str(&grid.text(look.color)),
-        None => text.push_str(&stacked(judged.verdicts, look.color)),
+        None => text.push_str(&stacked(judged.verdicts, look)),
     }
     text.push_str(&filled_in_only(judged));
     text.push_str(&format!("{}\n", Count::of(judged.verdicts)));
-    text.push_str(&reasons(judged.verdicts));
+    text.push_str(&reasons(judged.verdicts, look.width));
     text
 }
 
 // ---- the table --------------------------------------------------------------------------------
 
-/// What a narrow terminal goes without, least first.
+/// What a narrow terminal goes without.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Columns {
     All,
-    /// Without what was published and recorded elsewhere.
+    /// Without what was published.
     NoSource,
     NoTolerance,
+    /// Without the tolerance; what the author and the source say stands below each line.
+    Below,
+}
+
+impl Columns {
+    /// Least left out first, each with the width of the longest quote. Where the author measured on
+    /// another machine, both values beside one another are what a reader came for.
+    fn to_try(elsewhere: bool) -> &'static [(Self, usize)] {
+        if elsewhere {
+            &[
+                (Self::All, WIDEST_QUOTE),
+                (Self::Below, WIDEST_QUOTE),
+                (Self::Below, SHORT_QUOTE),
+            ]
+        } else {
+            &[
+                (Self::All, WIDEST_QUOTE),
+                (Self::NoSource, WIDEST_QUOTE),
+                (Self::NoTolerance, WIDEST_QUOTE),
+                (Self::NoTolerance, SHORT_QUOTE),
+            ]
+        }
+    }
+
+    fn has(self, column: &str) -> bool {
+        match column {
+            "tolerance" => matches!(self, Self::All | Self::NoSource),
+            "published" | "author" => self == Self::All,
+            _ => true,
+        }
+    }
 }
 
 /// Wider texts are cut: a quote can be half a sentence.
 const WIDEST_QUOTE: usize = 32;
+const SHORT_QUOTE: usize = 16;
 const WIDEST_CELL: usize = 44;
 
 struct Grid {
     head: Vec<&'static str>,
     rows: Vec<Vec<String>>,
+    /// What stands below each row.
+    below: Vec<String>,
     styles: Vec<Style>,
     widths: Vec<usize>,
 }
 
 impl Grid {
-    fn new(verdicts: &[Verdict], columns: Columns) -> Self {
-        let tolerance = columns != Columns::NoTolerance;
-        let published =
-            columns == Columns::All && verdicts.iter().any(|verdict| verdict.published.is_some());
-        let recorded =
-            columns == Columns::All && verdicts.iter().any(|verdict| verdict.recorded.is_some());
-        let chosen = |cells: [&'static str; 7]| -> Vec<&'static str> {
-            let shown = [true, true, true, tolerance, published, recorded, true];
-            let kept = cells.into_iter().zip(shown).filter(|&(_, shown)| shown);
-            kept.map(|(cell, _)| cell).collect()
+    /// Columns that no verdict has anything in are left out.
+    fn new(verdicts: &[Verdict], columns: Columns, quote: usize, width: usize) -> Self {
+        let any = |column: &str| match column {
+            "published" => verdicts.iter().any(|one| one.published.is_some()),
+            "author" => verdicts.iter().any(|one| one.recorded.is_some()),
+            _ => true,
         };
-        let head = chosen([
-            "claim",
-            "quoted",
-            "measured",
-            "tolerance",
-            "published",
-            "recorded",
-            "verdict",
-        ]);
+        let head: Vec<&'static str> = COLUMNS
+            .into_iter()
+            .filter(|column| columns.has(column) && any(column))
+            .collect();
         let rows: Vec<Vec<String>> = verdicts
             .iter()
-            .map(|verdict| head.iter().map(|&column| cell(verdict, column)).collect())
+            .map(|verdict| {
+                let text = |&column| match column {
+                    "quoted" => cut(&cell(verdict, column), quote),
+                    column => cell(verdict, column),
+                };
+                head.iter().map(text).collect()
+            })
             .collect();
         let widths = head
             .iter()
@@ -107,9 +152,14 @@ impl Grid {
                 cells.chain([name.width()]).max().unwrap_or_default()
             })
             .collect();
+        let below = |verdict| match columns {
+            Columns::Below => below(verdict, width),
+            _ => String::new(),
+        };
         Self {
             head,
             rows,
+            below: verdicts.iter().map(below).collect(),
             styles: verdicts
                 .iter()
                 .map(|verdict| Style::of(&verdict.outcome))
@@ -128,8 +178,12 @@ impl Grid {
         }
         let head: Vec<String> = self.head.iter().map(|&name| name.to_owned()).collect();
         let mut text = self.line(&head, Style::Faint, Style::Faint, color);
-        for (row, &style) in self.rows.iter().zip(&self.styles) {
+        for ((row, below), &style) in self.rows.iter().zip(&self.below).zip(&self.styles) {
             text.push_str(&self.line(row, Style::None, style, color));
+            for line in below.lines() {
+                text.push_str(&paint(line, Style::Faint, color));
+                text.push('\n');
+            }
         }
         text
     }
@@ -153,6 +207,35 @@ impl Grid {
 
 const GAP: &str = "  ";
 
+const COLUMNS: [&str; 7] = [
+    "claim",
+    "quoted",
+    "measured",
+    "tolerance",
+    "published",
+    "author",
+    "verdict",
+];
+
+/// What the author measured and what the source says, indented; on a line each where one is too
+/// short for both.
+fn below(verdict: &Verdict, width: usize) -> String {
+    let parts: Vec<String> = ["author", "published"]
+        .into_iter()
+        .map(|column| (column, cell(verdict, column)))
+        .filter(|(_, text)| !text.is_empty() && text != SAME)
+        .map(|(column, text)| format!("{column} {text}"))
+        .collect();
+    let indent = "    ";
+    let line = format!("{indent}{}", parts.join(" · "));
+    if line.width() <= width {
+        line.trim_end().to_owned()
+    } else {
+        let lines: Vec<String> = parts.iter().map(|part| format!("{indent}{part}")).collect();
+        lines.join("\n")
+    }
+}
+
 fn cell(verdict: &Verdict, column: &str) -> String {
     match column {
         "claim" => printable(&verdict.claim),
@@ -160,7 +243,7 @@ fn cell(verdict: &Verdict, column: &str) -> String {
             let quoted = verdict.quoted.as_deref().unwrap_or("–");
             cut(&printable(quoted), WIDEST_QUOTE)
         }
-        "measured" => cut(&printable(&verdict.measured_text), WIDEST_CELL),
+        "measured" => cut(&printable(&measured(verdict)), WIDEST_CELL),
         "tolerance" => {
             // What every plain quote has need not stand in every line.
             let text = verdict
@@ -172,16 +255,28 @@ fn cell(verdict: &Verdict, column: &str) -> String {
             verdict.published.as_deref(),
             verdict.published_ratio.as_deref(),
         ),
-        "recorded" => {
+        "author" => {
             let recorded = verdict.recorded.as_ref();
-            beside(
-                recorded.map(|(text, _)| text.as_str()),
-                recorded.map(|(_, ratio)| ratio.as_str()),
-            )
+            match recorded.map(|(text, ratio)| (text.as_str(), ratio.as_str())) {
+                Some((_, "1")) => SAME.to_owned(),
+                Some((text, "–")) if text == verdict.measured_text => SAME.to_owned(),
+                recorded => beside(recorded.map(|(text, _)| text), recorded.map(|(_, r)| r)),
+            }
         }
         _ => verdict_text(&verdict.outcome).to_owned(),
     }
 }
+
+/// With its interval, where it has one.
+fn measured(verdict: &Verdict) -> String {
+    match &verdict.comparison {
+        Some(comparison) => format!("{} ({})", verdict.measured_text, comparison.interval_text()),
+        None => verdict.measured_text.clone(),
+    }
+}
+
+/// The author's value where it is the one measured here, digit for digit.
+const SAME: &str = "the same";
 
 /// A value from elsewhere, and how many times it was measured here.
 fn beside(text: Option<&str>, ratio: Option<&str>) -> String {
@@ -206,38 +301,67 @@ fn verdict_text(outcome: &Outcome) -> &'static str {
 // ---- what is left where no table fits ---------------------------------------------------------
 
 /// A few lines a verdict.
-fn stacked(verdicts: &[Verdict], color: Color) -> String {
+fn stacked(verdicts: &[Verdict], look: Look) -> String {
     let mut text = String::new();
     for verdict in verdicts {
         let outcome = paint(
             verdict_text(&verdict.outcome),
             Style::of(&verdict.outcome),
-            color,
+            look.color,
         );
         text.push_str(&format!("{}: {outcome}\n", printable(&verdict.claim)));
-        if let Some(quoted) = &verdict.quoted {
-            text.push_str(&format!("  quoted    {}\n", printable(quoted)));
+        let quoted = verdict.quoted.as_ref().map(|_| "quoted");
+        for column in quoted
+            .into_iter()
+            .chain(["measured", "author", "published"])
+        {
+            let value = cell(verdict, column);
+            if !value.is_empty() && value != SAME {
+                text.push_str(&format!("  {column:<9} {value}\n"));
+            }
         }
-        text.push_str(&format!(
-            "  measured  {}\n",
-            printable(&verdict.measured_text)
-        ));
     }
     text
 }
 
-/// Why figures were skipped, each reason once.
-fn reasons(verdicts: &[Verdict]) -> String {
-    let mut counts: IndexMap<&str, usize> = IndexMap::new();
+/// Why figures were skipped, each reason once; which claims are of the machine is told by name.
+fn reasons(verdicts: &[Verdict], width: usize) -> String {
+    let mut skipped: IndexMap<&str, (usize, IndexSet<&str>)> = IndexMap::new();
     for verdict in verdicts {
         if let Outcome::Skipped { reason } = &verdict.outcome {
-            *counts.entry(reason).or_default() += 1;
+            let (count, claims) = skipped.entry(reason).or_default();
+            *count += 1;
+            if reason == OF_THIS_MACHINE {
+                claims.insert(&verdict.claim);
+            }
         }
     }
-    counts
+    skipped
         .into_iter()
-        .map(|(reason, count)| format!("  {count} skipped: {}\n", printable(reason)))
+        .map(|(reason, (count, claims))| {
+            let names: Vec<String> = claims.into_iter().map(printable).collect();
+            let head = format!("  {count} skipped: {}\n", printable(reason));
+            match names.as_slice() {
+                [] => head,
+                names => head + &wrapped(&names.join(", "), "      ", width),
+            }
+        })
         .collect()
+}
+
+/// Words on lines that are short enough, each behind the indent.
+fn wrapped(words: &str, indent: &str, width: usize) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for word in words.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.width() + 1 + word.width() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(format!("{indent}{word}")),
+        }
+    }
+    lines.into_iter().map(|line| line + "\n").collect()
 }
 
 /// Claims that nothing holds to anything: neither quoted nor with limits or truth of their own.
@@ -250,7 +374,8 @@ fn filled_in_only(judged: &Judged) -> String {
         let text = match &value.value {
             Value::Number(number) => {
                 let number = quantity::format(number, &Format::Default, bytes);
-                let unit = claim.unit.as_deref().unwrap_or_default();
+                let ratio = value.comparison.as_ref().map(|_| "×");
+                let unit = claim.unit.as_deref().or(ratio).unwrap_or_default();
                 Unit::new(unit, bytes).attach(&number)
             }
             other => other.to_string(),
@@ -331,203 +456,4 @@ fn cut(text: &str, widest: usize) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::article::{Article, ClaimKind, Published};
-    use crate::judge::{Context, judge, sample};
-    use crate::record::Record;
-
-    fn sample() -> (Article, Record, Vec<Verdict>) {
-        let mut index_wal = sample::claim("index_wal", "B/row", "");
-        index_wal.published = Some(Published::Number("76".parse().unwrap()));
-        let mut base_rate = sample::claim("base_rate", "rows/s", "30%");
-        base_rate.kind = ClaimKind::Noisy;
-        base_rate.published = Some(Published::Number("754000".parse().unwrap()));
-        let article = sample::article(
-            "[76 bytes](claim:index_wal), [75.1](claim:index_wal), [754,000 rows a second](claim:base_rate), \
-             [byte for byte](claim:same)",
-            vec![index_wal, base_rate, sample::claim("same", "", "")],
-        );
-        let mut record = sample::record(
-            "here",
-            &[
-                ("index_wal", "76.12"),
-                ("base_rate", "436300"),
-                ("same", "true"),
-            ],
-        );
-        record.environment.server.version = "16.15".to_owned();
-        record.environment.server.engine = "embedded".to_owned();
-        let accepted = sample::record("there", &[("base_rate", "754123")]);
-        let context = Context {
-            profile: "full",
-            accepted: Some(&accepted),
-            measured_here: true,
-        };
-        let verdicts = judge(&article, &record, &context);
-        (article, record, verdicts)
-    }
-
-    fn at_width(width: usize, color: Color) -> String {
-        let (article, record, verdicts) = sample();
-        let judged = Judged {
-            article: &article,
-            record: &record,
-            verdicts: &verdicts,
-        };
-        write(&[judged], Look { color, width })
-    }
-
-    #[test]
-    fn a_claim_that_nothing_judges_is_shown_with_its_value() {
-        let (article, record, verdicts) = sample();
-        let first = verdicts[0].claim.clone();
-        let others: Vec<Verdict> = verdicts
-            .into_iter()
-            .filter(|verdict| verdict.claim != first)
-            .collect();
-        let judged = Judged {
-            article: &article,
-            record: &record,
-            verdicts: &others,
-        };
-        let look = Look {
-            color: Color::Plain,
-            width: 200,
-        };
-        let text = write(&[judged], look);
-        let shown = format!("measured, and neither quoted nor limited:\n  {first}: 76.1 B/row\n");
-        assert!(text.contains(&shown), "{text}");
-    }
-
-    #[test]
-    fn the_table_is_as_wide_as_the_terminal_allows() {
-        let all = "\
-sample at profile `full`, Postgres 16.15, embedded
-claim      quoted                 measured        tolerance             published                recorded                 verdict
-index_wal  76 bytes               76.12 B/row     75.5 to 76.5 B/row    76 B/row (×1.00)                                  holds
-index_wal  75.1                   76.12 B/row     75.05 to 75.15 B/row  76 B/row (×1.00)                                  does not hold
-base_rate  754,000 rows a second  436,300 rows/s  ±30%                  754,000 rows/s (×0.579)  754,123 rows/s (×0.579)  skipped
-same       byte for byte          true            true                                                                    holds
-same       –                      true            true                                                                    holds
-3 hold, 1 does not hold, 1 skipped
-  1 skipped: noisy: measured on another machine
-";
-        let no_source = "\
-sample at profile `full`, Postgres 16.15, embedded
-claim      quoted                 measured        tolerance             verdict
-index_wal  76 bytes               76.12 B/row     75.5 to 76.5 B/row    holds
-index_wal  75.1                   76.12 B/row     75.05 to 75.15 B/row  does not hold
-base_rate  754,000 rows a second  436,300 rows/s  ±30%                  skipped
-same       byte for byte          true            true                  holds
-same       –                      true            true                  holds
-3 hold, 1 does not hold, 1 skipped
-  1 skipped: noisy: measured on another machine
-";
-        let no_tolerance = "\
-sample at profile `full`, Postgres 16.15, embedded
-claim      quoted                 measured        verdict
-index_wal  76 bytes               76.12 B/row     holds
-index_wal  75.1                   76.12 B/row     does not hold
-base_rate  754,000 rows a second  436,300 rows/s  skipped
-same       byte for byte          true            holds
-same       –                      true            holds
-3 hold, 1 does not hold, 1 skipped
-  1 skipped: noisy: measured on another machine
-";
-        let stacked = "\
-sample at profile `full`, Postgres 16.15, embedded
-index_wal: holds
-  quoted    76 bytes
-  measured  76.12 B/row
-index_wal: does not hold
-  quoted    75.1
-  measured  76.12 B/row
-base_rate: skipped
-  quoted    754,000 rows a second
-  measured  436,300 rows/s
-same: holds
-  quoted    byte for byte
-  measured  true
-same: holds
-  measured  true
-3 hold, 1 does not hold, 1 skipped
-  1 skipped: noisy: measured on another machine
-";
-        for (width, expected) in [
-            (200, all),
-            (135, all),
-            (134, no_source),
-            (85, no_source),
-            (84, no_tolerance),
-            (63, no_tolerance),
-            (62, stacked),
-            (0, stacked),
-        ] {
-            assert_eq!(at_width(width, Color::Plain), expected, "{width} columns");
-        }
-    }
-
-    #[test]
-    fn colors_are_put_on_only_when_asked_for_and_move_no_column() {
-        let painted = at_width(100, Color::Ansi);
-        assert!(painted.contains("\u{1b}[32mholds\u{1b}[0m"));
-        assert!(painted.contains("\u{1b}[1;31mdoes not hold\u{1b}[0m"));
-        assert!(painted.contains("\u{1b}[33mskipped\u{1b}[0m"));
-        let mut bare = painted;
-        for code in ["0", "1", "2", "32", "1;31", "33"] {
-            bare = bare.replace(&format!("\u{1b}[{code}m"), "");
-        }
-        assert_eq!(bare, at_width(100, Color::Plain));
-    }
-
-    #[test]
-    fn text_of_an_article_cannot_steer_the_terminal() {
-        let markdown = "[76\u{1b}c\u{202e} bytes\nof it](claim:x)";
-        let article = sample::article(markdown, vec![sample::claim("x", "B", "")]);
-        let record = sample::record("a", &[("x", "76")]);
-        let context = Context {
-            profile: "full",
-            accepted: None,
-            measured_here: true,
-        };
-        let verdicts = judge(&article, &record, &context);
-        let judged = Judged {
-            article: &article,
-            record: &record,
-            verdicts: &verdicts,
-        };
-        let look = Look {
-            color: Color::Plain,
-            width: 100,
-        };
-        let found = write(&[judged], look);
-        assert!(found.contains("76\u{fffd}c\u{fffd} bytes of it"), "{found}");
-    }
-
-    #[test]
-    fn wide_characters_and_long_quotes_keep_the_columns_straight() {
-        assert_eq!(cut("measured again", 8), "measure…");
-        assert_eq!(cut("行行行行行", 6), "行行…");
-        assert_eq!(cut("short", 5), "short");
-    }
-
-    #[test]
-    fn several_articles_have_a_sum() {
-        let (article, record, verdicts) = sample();
-        let judged = Judged {
-            article: &article,
-            record: &record,
-            verdicts: &verdicts,
-        };
-        let look = Look {
-            color: Color::Plain,
-            width: 100,
-        };
-        let found = write(&[judged, judged], look);
-        assert!(
-            found.ends_with("\n2 articles: 6 hold, 2 do not hold, 2 skipped\n"),
-            "{found}"
-        );
-    }
-}
+mod tests;

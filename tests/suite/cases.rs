@@ -134,9 +134,36 @@ fn redacted(text: &str, case: &str) -> String {
             {
                 line = format!("{unit}: {{times}}");
             }
-            without_hashes(line.trim_end()) + "\n"
+            if line.starts_with("  this one: ") {
+                line = "  this one: {machine}".to_owned();
+            }
+            without_machine(&without_hashes(line.trim_end())) + "\n"
         })
         .collect()
+}
+
+/// Facts about the host, as a report in JSON has them.
+fn without_machine(line: &str) -> String {
+    const FACTS: [&str; 7] = [
+        "cpu",
+        "cores",
+        "memory_bytes",
+        "architecture",
+        "kernel",
+        "virtualization",
+        "storage",
+    ];
+    let key = line
+        .trim_start()
+        .strip_prefix('"')
+        .and_then(|rest| rest.split_once("\": "));
+    match key {
+        Some((key, _)) if FACTS.contains(&key) => {
+            let indent = line.len() - line.trim_start().len();
+            format!("{}\"{key}\": {{machine}}", &line[..indent])
+        }
+        _ => line.to_owned(),
+    }
 }
 
 /// A sha256 in quotes is a host's or a server's.

@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// The second cell takes long enough to be interrupted in.
-const ARTICLE: &str = "
+pub const ARTICLE: &str = "
 ```sql experiment slow
 --| matrix: {n: [1, 2, 3]}
 SELECT pg_sleep(CASE :n WHEN 2 THEN 1.5 ELSE 0 END);
@@ -18,18 +18,24 @@ SELECT clock_timestamp()::text AS at;
 ";
 
 /// A build that has measured its first cell and is in the middle of the second.
-struct Started {
+pub struct Started {
     build: Child,
     stderr: BufReader<std::process::ChildStderr>,
     /// The server and every process below it.
-    server: Vec<u32>,
+    pub server: Vec<u32>,
     folder: PathBuf,
 }
 
 impl Started {
-    fn new(project: &Project) -> Self {
+    pub fn new(project: &Project) -> Self {
         let mut build = project
-            .command(&["build"])
+            .command(&[
+                "build",
+                "--engine",
+                "embedded",
+                "--report",
+                "json=report.json",
+            ])
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
@@ -72,10 +78,20 @@ impl Started {
     }
 
     /// Sends the signal to the tool alone and waits for its end.
-    fn signalled(mut self, signal: &str) -> (ExitStatus, String) {
+    fn signalled(self, signal: &str) -> (ExitStatus, String) {
         let pid = self.build.id().to_string();
         let sent = Command::new("kill").args(["-s", signal, &pid]).status();
         assert!(sent.unwrap().success());
+        let folder = self.folder.clone();
+        let ended = self.ended();
+        if signal != "KILL" {
+            assert!(!folder.exists(), "{} is left", folder.display());
+        }
+        ended
+    }
+
+    /// Waits for its end, and sees that nothing of the server is left.
+    pub fn ended(mut self) -> (ExitStatus, String) {
         let status = self.build.wait().unwrap();
         let mut said = String::new();
         self.stderr.read_to_string(&mut said).unwrap();
@@ -84,14 +100,11 @@ impl Started {
             assert!(Instant::now() < deadline, "a server process is left");
             std::thread::sleep(Duration::from_millis(10));
         }
-        if signal != "KILL" {
-            assert!(!self.folder.exists(), "{} is left", self.folder.display());
-        }
         (status, said)
     }
 }
 
-fn children(parent: u32) -> Vec<u32> {
+pub fn children(parent: u32) -> Vec<u32> {
     fs::read_dir("/proc")
         .unwrap()
         .flatten()
@@ -106,9 +119,10 @@ fn children(parent: u32) -> Vec<u32> {
         .collect()
 }
 
-fn command_line(pid: u32) -> String {
+pub fn command_line(pid: u32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    String::from_utf8_lossy(&bytes).replace('\0', " ")
+    let text = String::from_utf8_lossy(&bytes).replace('\0', " ");
+    text.trim_end().to_owned()
 }
 
 /// A process that has ended and is not waited for yet counts as gone.
@@ -131,7 +145,7 @@ fn stored(project: &Project) -> PathBuf {
 }
 
 /// Builds on, and checks that only the cells that were missing are measured.
-fn goes_on(project: &Project) {
+pub fn goes_on(project: &Project) {
     let before = fs::read_to_string(stored(project)).unwrap();
     let ran = project.build();
     assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -157,10 +171,15 @@ fn ctrl_c_stops_the_server_and_the_next_build_goes_on() {
     assert_eq!(status.code(), Some(130), "{said}");
     assert!(said.contains("error: interrupted"), "{said}");
     assert!(
-        said.contains("the same command goes on from there: remeasure build a"),
+        said.contains("the same command goes on from there: remeasure build a --engine embedded"),
         "{said}"
     );
     assert!(!project.path("out").exists());
+    let report: serde_json::Value = serde_json::from_str(&project.read("report.json")).unwrap();
+    assert_eq!(report["exit_code"], 130);
+    let article = &report["articles"][0];
+    assert_eq!(article["status"], "failed");
+    assert_eq!(article["problems"][0]["cause"], "interrupted");
     goes_on(&project);
 }
 
@@ -187,6 +206,29 @@ fn killed_in_the_middle_it_leaves_no_server_and_the_next_build_goes_on() {
     fs::write(&file, text).unwrap();
     goes_on(&project);
     assert!(!folder.exists(), "{} is left", folder.display());
+}
+
+#[test]
+fn a_build_that_waits_takes_over_from_one_that_is_killed() {
+    let project = Project::new(ARTICLE);
+    let first = Started::new(&project);
+    let mut second = project
+        .command(&["build"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = BufReader::new(second.stderr.take().unwrap());
+    let mut line = String::new();
+    stderr.read_line(&mut line).unwrap();
+    let holder = format!("measuring (process {}); waiting", first.build.id());
+    assert!(line.contains(&holder), "{line}");
+    first.signalled("KILL");
+    let mut said = String::new();
+    stderr.read_to_string(&mut said).unwrap();
+    assert_eq!(second.wait().unwrap().code(), Some(0), "{said}");
+    assert!(said.contains("goes on after its first cell"), "{said}");
+    assert_eq!(measured(&project.record(), "slow", "at").len(), 3);
 }
 
 #[test]

@@ -4,12 +4,12 @@
 use crate::articles;
 use crate::project::Project;
 use remeasure::diagnostic::Diagnostic;
-use remeasure::exit_code::{Failure, Outcome, number};
+use remeasure::exit_code::{Failure, Outcome, number, weight};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-fn readme() -> String {
+pub fn readme() -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap()
 }
 
@@ -174,6 +174,13 @@ fn its_exit_codes_are_those_of_the_program() {
         (Err(interrupted), "interrupted"),
     ];
     assert_eq!(codes.len(), documented.len());
+    let mut heaviest: Vec<u8> = codes.keys().copied().collect();
+    heaviest.sort_by_key(|code| std::cmp::Reverse(weight(*code)));
+    let order: Vec<String> = heaviest.iter().map(u8::to_string).collect();
+    assert!(
+        readme().contains(&format!("\n{}.", order.join(", "))),
+        "{order:?}"
+    );
     for (result, words) in documented {
         let text = &codes[&number(&result)];
         assert!(text.contains(words), "{}: {text}", number(&result));

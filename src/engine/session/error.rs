@@ -1,7 +1,7 @@
 //! What can go wrong on a connection: an error that Postgres raised, as data, or the connection is
 //! gone.
 
-use super::ended_by_setting;
+use super::{ADMIN_SHUTDOWN, ended_by_setting};
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
 use std::fmt;
@@ -39,6 +39,10 @@ impl From<SessionError> for Failure {
     /// For statements of the tool's own: that one of them fails is not the article's fault.
     fn from(error: SessionError) -> Self {
         match error {
+            // Where the server itself stops, the session is lost.
+            SessionError::Sql(error) if error.sqlstate == ADMIN_SHUTDOWN => {
+                Self::article(error.diagnostic())
+            }
             SessionError::Sql(error) if ended_by_setting(&error.sqlstate) => Self::article(
                 error
                     .diagnostic()

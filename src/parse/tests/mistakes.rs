@@ -583,6 +583,10 @@ fn mistakes_in_prose_are_told() {
             "a <b title=\"{{ rows }}\">x</b>",
             &["11:13 nothing can be filled in inside raw HTML (write this part in Markdown)"],
         ),
+        (
+            "<div>\n[76](claim:a)\n</div>\n\n<!--\n[76](claim:nope) {{ nope }}\n-->\n\na <!-- [76](claim:nope) --> `[76](claim:nope)`",
+            &["12:4 nothing can be quoted inside raw HTML (write this part in Markdown)"],
+        ),
     ];
     for (text, expected) in cases {
         assert_eq!(

@@ -1,6 +1,7 @@
 //! Whole articles: the format's own examples, and what each form is read as.
 
 mod mistakes;
+mod texts;
 
 use super::*;
 use crate::article::*;

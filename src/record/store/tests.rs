@@ -1,4 +1,7 @@
-use super::super::{CellSummary, ClaimRecord, Environment, Summary, to_json};
+use super::super::{
+    CellSummary, ClaimRecord, Comparison, Environment, FORMAT as RECORD_FORMAT, Record,
+    ServerEnvironment, Summary, ToolEnvironment, parse_record, to_json,
+};
 use super::*;
 use crate::quantity::Column;
 use indexmap::IndexMap;
@@ -135,8 +138,8 @@ fn one_process_at_a_time_measures_an_article_and_an_experiment_may_be_called_loc
     let folder = tempfile::tempdir().unwrap();
     let store = Store::new(folder.path(), "post");
     let held = store.try_lock().unwrap();
-    assert!(held.is_some());
-    assert!(store.try_lock().unwrap().is_none());
+    assert!(matches!(held, Locking::Held(_)));
+    assert!(matches!(store.try_lock().unwrap(), Locking::Busy(_)));
     for id in ["lock", "analysis", "charts", "page"] {
         store.writer(id, "f", &start()).unwrap();
         store.cache(id, "key", "text").unwrap();
@@ -144,7 +147,7 @@ fn one_process_at_a_time_measures_an_article_and_an_experiment_may_be_called_loc
         assert_eq!(store.results(id).len(), 1);
     }
     drop(held);
-    assert!(store.try_lock().unwrap().is_some());
+    assert!(matches!(store.try_lock().unwrap(), Locking::Held(_)));
 }
 
 #[test]
@@ -193,7 +196,7 @@ fn odd_values() -> Table {
 
 fn experiment_record(measured: Table, results: IndexMap<String, Table>) -> ExperimentRecord {
     ExperimentRecord {
-        fingerprint: "f".into(),
+        fingerprint: Fingerprint::default().sha256(),
         inputs: Fingerprint::default(),
         host: "here".into(),
         measured_at: "2026-11-30T10:00:00Z".into(),
@@ -222,16 +225,26 @@ fn experiment_record(measured: Table, results: IndexMap<String, Table>) -> Exper
 #[test]
 fn a_record_comes_back_from_its_json_with_the_oddest_values() {
     let claim = |value: Option<&str>, type_name: &str| ClaimRecord {
+        comparison: None,
         type_name: type_name.into(),
-        value: Value::from_postgres(value, type_name),
+        value: Value::from_postgres(
+            value,
+            if type_name == "comparison" {
+                "numeric"
+            } else {
+                type_name
+            },
+        ),
         unit: Some("B".into()),
         reads: vec!["e".into()],
     };
-    let environment = Environment {
-        server: super::super::ServerEnvironment::default(),
+    let mut environment = Environment {
+        server: ServerEnvironment::default(),
         host: super::super::HostEnvironment::default(),
-        tool: super::super::ToolEnvironment::default(),
+        tool: ToolEnvironment::default(),
     };
+    environment.server.sha256 = environment.server.hash();
+    environment.tool.sha256 = environment.tool.hash();
     let record = Record {
         format: RECORD_FORMAT,
         article: "a".into(),
@@ -262,6 +275,16 @@ fn a_record_comes_back_from_its_json_with_the_oddest_values() {
             ),
             ("yes".to_owned(), claim(Some("t"), "boolean")),
             ("none".to_owned(), claim(None, "numeric")),
+            (
+                "compared".to_owned(),
+                ClaimRecord {
+                    comparison: Some(Comparison {
+                        interval: ("0".parse().unwrap(), "Infinity".parse().unwrap()),
+                        runs: (3, 8),
+                    }),
+                    ..claim(Some("2.5"), "comparison")
+                },
+            ),
         ]
         .into(),
         tables: [("t".to_owned(), odd_values())].into(),
@@ -274,15 +297,20 @@ fn a_record_comes_back_from_its_json_with_the_oddest_values() {
     assert_eq!(values[1][1], Value::Null);
     assert_eq!(values[0][1], Value::Text("NULL".into()));
 
-    let mut before: serde_json::Value = serde_json::from_str(&json).unwrap();
-    before.as_object_mut().unwrap().remove("queries").unwrap();
-    let before = parse_record("record.json", &before.to_string()).unwrap();
-    assert!(before.queries.fields.is_empty());
-    let newer = json.replacen("\"format\": 1", "\"format\": 2", 1);
+    // Only a comparison has an interval, and one that cannot be read is not taken for none.
+    assert_eq!(
+        json.matches("\"interval\": [\"0\", \"Infinity\"]").count(),
+        1
+    );
+    assert_eq!(json.matches("\"comparison\":").count(), 1);
+    let broken = json.replacen("\"Infinity\"]", "\"much\"]", 1);
+    assert!(parse_record("record.json", &broken).is_err());
+
+    let newer = json.replacen("\"format\": 2", "\"format\": 3", 1);
     let refused = parse_record("record.json", &newer).unwrap_err();
     assert_eq!(
         refused.message,
-        "`record.json` is a record of format 2, this build reads up to 1"
+        "`record.json` is a record of format 3, this build reads up to 2"
     );
     let cut = parse_record("record.json", &json[..json.len() / 2]).unwrap_err();
     assert!(
@@ -291,6 +319,11 @@ fn a_record_comes_back_from_its_json_with_the_oddest_values() {
         cut.message
     );
     assert!(cut.place.is_some());
+    // The place is between characters, whatever byte the mistake is told at.
+    let broken =
+        parse_record("record.json", "{\"format\": 1, \"a\": \"\u{a0}\n\u{a0}\n").unwrap_err();
+    let place = broken.place.unwrap();
+    assert!(place.source.text.get(place.span.range()).is_some());
 }
 
 #[test]

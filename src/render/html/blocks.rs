@@ -28,7 +28,12 @@ pub fn anchor(block: &Block) -> String {
     format!("{role}-{}", block.id.value)
 }
 
-pub fn render(document: &Document, block: &Block) -> Result<String, Diagnostic> {
+/// `caption` is HTML.
+pub fn render(
+    document: &Document,
+    block: &Block,
+    caption: Option<String>,
+) -> Result<String, Diagnostic> {
     match &block.kind {
         BlockKind::Fixture(_) => templates::render(
             "html/fixture.html",
@@ -38,10 +43,10 @@ pub fn render(document: &Document, block: &Block) -> Result<String, Diagnostic> 
                 code: highlight::block(block.content.text.trim_end()),
             },
         ),
-        BlockKind::Experiment(experiment) => experiment_html(document, block, experiment),
+        BlockKind::Experiment(experiment) => experiment_html(document, block, experiment, caption),
         BlockKind::Claims(claims) => claims_html(document, claims),
-        BlockKind::Table(table) => table_html(document, block, table),
-        BlockKind::Chart(chart) => chart_html(document, block, chart),
+        BlockKind::Table(table) => table_html(document, block, table, caption),
+        BlockKind::Chart(chart) => chart_html(document, block, chart, caption),
     }
 }
 
@@ -58,7 +63,7 @@ struct FixtureView<'a> {
 struct ExperimentView<'a> {
     anchor: String,
     label: String,
-    caption: Option<&'a str>,
+    caption: Option<String>,
     /// None: the article hides it.
     code: Option<String>,
     doubts: Vec<DoubtView<'a>>,
@@ -95,6 +100,7 @@ fn experiment_html(
     document: &Document,
     block: &Block,
     experiment: &Experiment,
+    caption: Option<String>,
 ) -> Result<String, Diagnostic> {
     let id = &experiment.id.value;
     let record = experiment_record(document, block, id)?;
@@ -102,7 +108,7 @@ fn experiment_html(
     let view = ExperimentView {
         anchor: anchor(block),
         label: label(document, ReferenceKind::Experiment, id),
-        caption: document.filled.captions.get(id).map(String::as_str),
+        caption,
         code: (experiment.echo).then(|| highlight::block(block.content.text.trim_end())),
         doubts: evidence::doubts(record),
         runs: samples::runs(&record.summaries),
@@ -241,10 +247,10 @@ fn claims_html(document: &Document, claims: &Claims) -> Result<String, Diagnosti
 }
 
 #[derive(Serialize)]
-struct TableView<'a> {
+struct TableView {
     anchor: String,
     label: String,
-    caption: Option<&'a str>,
+    caption: Option<String>,
     table: ShownTable,
     csv: String,
 }
@@ -257,6 +263,7 @@ fn table_html(
     document: &Document,
     block: &Block,
     table: &TableBlock,
+    caption: Option<String>,
 ) -> Result<String, Diagnostic> {
     let id = &table.id.value;
     let rows = (document.page.record.tables.get(id))
@@ -268,7 +275,7 @@ fn table_html(
         &TableView {
             anchor: anchor(block),
             label: label(document, ReferenceKind::Table, id),
-            caption: document.filled.captions.get(id).map(String::as_str),
+            caption,
             table: shown,
             csv: csv::table_path(id),
         },
@@ -283,7 +290,7 @@ fn wrong_column(document: &Document, block: &Block, message: String) -> Diagnost
 struct ChartView<'a> {
     anchor: String,
     label: String,
-    caption: Option<&'a str>,
+    caption: Option<String>,
     /// Only where the SVG does not say it itself.
     alt: Option<&'a str>,
     svg: &'a str,
@@ -296,6 +303,7 @@ fn chart_html(
     document: &Document,
     block: &Block,
     chart: &ChartBlock,
+    caption: Option<String>,
 ) -> Result<String, Diagnostic> {
     let id = &chart.id.value;
     let page = document.page;
@@ -304,15 +312,13 @@ fn chart_html(
     let shown = cells::shown(rows, &IndexMap::new(), bytes(document))
         .map_err(|message| wrong_column(document, block, message))?;
     let filled = document.filled;
-    // The chart's title is drawn in it.
-    let caption = filled.captions.get(id);
     let alt = filled.chart_alts.get(id).map(String::as_str);
     templates::render(
         "html/chart.html",
         &ChartView {
             anchor: anchor(block),
             label: label(document, ReferenceKind::Chart, id),
-            caption: caption.map(String::as_str),
+            caption,
             alt: alt.filter(|_| !says_what_it_is(svg)),
             svg: svg.trim_start(),
             table: shown,

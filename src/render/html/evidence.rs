@@ -2,11 +2,11 @@
 //! measured, and where its samples are.
 
 use super::prose::Use;
-use super::{Document, claim_anchor, explanation, samples};
+use super::{Document, claim_anchor, explanation, machines, samples};
 use crate::article::{Claim, ClaimKind, Published};
 use crate::judge::Verdict;
 use crate::quantity::{Number, Value};
-use crate::record::ExperimentRecord;
+use crate::record::{ClaimRecord, Comparison, ExperimentRecord};
 use crate::render::state::State;
 use crate::render::{highlight, number_format};
 use serde::Serialize;
@@ -23,6 +23,8 @@ pub struct ClaimView {
     state_text: &'static str,
     /// Every digit that Postgres gave.
     exact: String,
+    /// Of a comparison, for people.
+    interval: Option<String>,
     /// One a verdict; one at least.
     lines: Vec<Line>,
     pub published: Option<String>,
@@ -87,11 +89,7 @@ fn claim_view(document: &Document, claim: &Claim, uses: &BTreeMap<String, Vec<Us
     let verdicts = document.verdicts_of(name);
     let state = document.claim_state(name);
     let (kind, kind_meaning) = kind(claim.kind);
-    let published = (verdicts
-        .iter()
-        .find_map(|verdict| verdict.published.clone()))
-    .or_else(|| claim.published.as_ref().map(|p| published_text(claim, p)));
-    let published_ratio = verdicts.iter().find_map(|v| v.published_ratio.clone());
+    let (published, published_ratio) = published(claim, verdicts);
     let (author, author_ratio) = author(document, claim, verdicts);
     let lines = lines(
         document,
@@ -109,8 +107,11 @@ fn claim_view(document: &Document, claim: &Claim, uses: &BTreeMap<String, Vec<Us
         state_text: state.text(),
         exact: record.map_or_else(
             || "no value".to_owned(),
-            |record| exact_text(&record.value, record.unit.as_deref()),
+            |record| exact_text(&record.value, unit(record)),
         ),
+        interval: record
+            .and_then(|record| record.comparison.as_ref())
+            .map(Comparison::text),
         lines,
         published,
         published_ratio,
@@ -140,7 +141,13 @@ fn exact_text(value: &Value, unit: Option<&str>) -> String {
     with_unit(text, unit)
 }
 
-fn with_unit(text: String, unit: Option<&str>) -> String {
+/// A comparison is a ratio, whatever its claim says or does not.
+fn unit(record: &ClaimRecord) -> Option<&str> {
+    let ratio = record.comparison.as_ref().map(|_| "×");
+    record.unit.as_deref().or(ratio)
+}
+
+pub fn with_unit(text: String, unit: Option<&str>) -> String {
     match unit {
         Some(unit) if !unit.is_empty() => format!("{text} {unit}"),
         _ => text,
@@ -153,13 +160,15 @@ pub fn measured_text(document: &Document, claim: &Claim) -> String {
         return verdict.measured_text.clone();
     }
     match document.page.record.claims.get(&claim.name.value) {
-        Some(record) => {
-            let text = printed(document, claim, &record.value)
-                .unwrap_or_else(|_| record.value.to_string());
-            with_unit(text, claim.unit.as_deref())
-        }
+        Some(record) => claim_text(document, claim, record),
         None => "no value".to_owned(),
     }
+}
+
+/// What a record, this one or the author's, has of a claim.
+pub fn claim_text(document: &Document, claim: &Claim, record: &ClaimRecord) -> String {
+    let text = printed(document, claim, &record.value).unwrap_or_else(|_| record.value.to_string());
+    with_unit(text, unit(record))
 }
 
 /// By the claim's format or the default.
@@ -176,6 +185,15 @@ fn published_text(claim: &Claim, published: &Published) -> String {
     }
 }
 
+/// What the source says, and measured / published.
+pub fn published(claim: &Claim, verdicts: &[&Verdict]) -> (Option<String>, Option<String>) {
+    let text = (verdicts.iter())
+        .find_map(|verdict| verdict.published.clone())
+        .or_else(|| claim.published.as_ref().map(|p| published_text(claim, p)));
+    let ratio = verdicts.iter().find_map(|v| v.published_ratio.clone());
+    (text, ratio)
+}
+
 /// The accepted record's value, where it is another machine's.
 fn author(
     document: &Document,
@@ -183,17 +201,12 @@ fn author(
     verdicts: &[&Verdict],
 ) -> (Option<String>, Option<String>) {
     if let Some((value, ratio)) = verdicts.iter().find_map(|v| v.recorded.clone()) {
-        return (Some(value), Some(ratio).filter(|ratio| !ratio.is_empty()));
+        return (Some(value), Some(ratio).filter(|ratio| ratio != "–"));
     }
-    let value = super::author_host(document.page)
-        .and(document.page.accepted)
-        .and_then(|accepted| accepted.claims.get(&claim.name.value))
-        .map(|record| {
-            let text = printed(document, claim, &record.value)
-                .unwrap_or_else(|_| record.value.to_string());
-            with_unit(text, record.unit.as_deref())
-        });
-    (value, None)
+    match machines::beside(document, claim) {
+        Some(beside) => (Some(beside.texts(document, claim).0), beside.ratio_text()),
+        None => (None, None),
+    }
 }
 
 fn with_ratio(value: Option<&str>, ratio: Option<&str>) -> String {

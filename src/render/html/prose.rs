@@ -3,11 +3,13 @@
 //! nothing of an article's raw HTML but a few harmless tags gets through.
 
 mod footnotes;
+mod texts;
 
 use super::links::{self, Destination};
 use super::{Document, blocks, escape};
 use crate::article::{Block, FillIn};
 use crate::diagnostic::Diagnostic;
+use crate::parse::outside_comments;
 use crate::render::highlight;
 use crate::render::masked::{self, Masked, Piece};
 use crate::render::state::State;
@@ -22,6 +24,8 @@ type Events<'e> = [(Event<'e>, Range<usize>)];
 /// The body of a page and what the rest of the page has to know of it.
 pub struct Prose {
     pub html: String,
+    /// The description, as HTML.
+    pub lede: Option<String>,
     /// `<li>` elements.
     pub footnotes: String,
     pub headings: Vec<Heading>,
@@ -60,11 +64,15 @@ pub fn render(document: &Document) -> Result<Prose, Diagnostic> {
         inside_link: false,
         table: TableState::default(),
     };
+    let filled = document.filled;
+    let lede = (filled.description.as_ref())
+        .map(|description| writer.linked(description, &filled.description_links));
     writer.write(&events)?;
     let footnotes = writer.write_footnotes(&events)?;
     writer.check_all_placed()?;
     Ok(Prose {
         html: writer.html,
+        lede,
         footnotes,
         headings: writer.headings,
         uses: writer.uses,
@@ -188,6 +196,7 @@ impl Writer<'_> {
             Tag::Image {
                 dest_url, title, ..
             } => self.image(dest_url, title, range, inner)?,
+            Tag::HtmlBlock => self.html_block(inner),
             Tag::FootnoteDefinition(_) | Tag::MetadataBlock(_) => {}
             _ => return Ok(false),
         }
@@ -197,7 +206,6 @@ impl Writer<'_> {
     fn start(&mut self, tag: &Tag) {
         match tag {
             Tag::Paragraph => self.push("<p>"),
-            Tag::HtmlBlock => {}
             Tag::BlockQuote(None) => self.push("<blockquote>\n"),
             Tag::BlockQuote(Some(kind)) => {
                 let (class, title) = alert(*kind);
@@ -266,7 +274,6 @@ impl Writer<'_> {
             TagEnd::Emphasis => "</em>",
             TagEnd::Strong => "</strong>",
             TagEnd::Strikethrough => "</del>",
-            TagEnd::HtmlBlock => "\n",
             _ => "",
         };
         self.push(html);
@@ -349,6 +356,22 @@ impl Writer<'_> {
         } else if !html.starts_with("<!--") {
             self.push(&escape(html));
         }
+    }
+
+    /// Its lines come one by one, and a comment may go over several.
+    fn html_block(&mut self, inner: &Events) {
+        let html: String = (inner.iter())
+            .filter_map(|(event, _)| match event {
+                Event::Html(line) | Event::Text(line) => Some(line.as_ref()),
+                _ => None,
+            })
+            .collect();
+        for shown in outside_comments(&html) {
+            for line in html[shown].lines() {
+                self.raw_html(line.trim_end());
+            }
+        }
+        self.push("\n");
     }
 
     fn task_marker(&mut self, done: bool) {
@@ -445,7 +468,8 @@ impl Writer<'_> {
         inner: &Events,
     ) -> Result<(), Diagnostic> {
         if let Some(block) = live_block(self.document, range) {
-            let html = blocks::render(self.document, block)?;
+            let caption = self.caption(&block.id.value);
+            let html = blocks::render(self.document, block, caption)?;
             self.push(&html);
             return Ok(());
         }
@@ -490,28 +514,12 @@ impl Writer<'_> {
                 let Some(label) = document.numbering.label(kind, id) else {
                     return self.write(inner);
                 };
-                let href = format!("#{}-{}", crate::render::numbering::scheme(kind), id);
-                self.push(&format!("<a href=\"{}\">", escape(&href)));
+                self.push(&texts::reference(kind, id));
                 if inner.is_empty() {
                     self.push(&escape(&label));
                 }
             }
-            Destination::Citation => {
-                let source = document.page.article.front_matter.published_source.as_ref();
-                let title = source.and_then(|source| source.title.as_deref());
-                let title = format!(
-                    "as {} has it, not measured here",
-                    title.unwrap_or("the source")
-                );
-                match source.and_then(|source| source.url.as_deref()) {
-                    Some(url) if links::is_safe(url) => self.push(&format!(
-                        "<a class=\"cited\" href=\"{}\" title=\"{}\">",
-                        escape(url),
-                        escape(&title)
-                    )),
-                    _ => self.push(&format!("<a class=\"cited\" title=\"{}\">", escape(&title))),
-                }
-            }
+            Destination::Citation => self.push(&texts::citation(document)),
             Destination::Safe(url) => {
                 let title = if title.is_empty() {
                     String::new()
@@ -536,7 +544,7 @@ impl Writer<'_> {
         inner: &Events,
     ) -> Result<(), Diagnostic> {
         let document = self.document;
-        let state = document.quote_state(claim, range);
+        let state = document.quote_state(claim, Span::from(range.clone()));
         let title = document.claim_title(claim, state);
         let text = self.plain(inner);
         let anchor = self.add_use(claim, "quote", &text);

@@ -374,3 +374,109 @@ fn every_block_of_the_sample_is_on_the_page() {
         }
     }
 }
+
+/// The sample beside an author's record of another machine, whose values `change` alters.
+fn elsewhere(change: impl Fn(&mut crate::record::Record)) -> Sample {
+    let mut sample = Sample::new();
+    let accepted = sample.accepted.as_mut().unwrap();
+    let host = accepted.environment.host.sha256.clone();
+    for experiment in accepted.experiments.values_mut() {
+        experiment.host.clone_from(&host);
+    }
+    change(accepted);
+    sample
+}
+
+#[test]
+fn on_another_machine_what_differs_stands_at_the_top_the_farthest_off_first() {
+    let sample = elsewhere(|accepted| {
+        accepted.claims["index_wal"].value = super::super::sample::number("76.186106875000001");
+        accepted.claims["grows"].value = crate::quantity::Value::Boolean(false);
+        accepted.claims["base_rate"].value = super::super::sample::number("1507704.36");
+        accepted.environment.host.memory_bytes = "68719476736".to_owned();
+    });
+    let html = sample.file("index.html");
+    let start = html.find("<aside class=\"machines\"").unwrap();
+    let end = html.find("<div class=\"prose\">").unwrap();
+    let aside = &html[start..end];
+    for part in [
+        "The author measured on <strong>Apple M3</strong>; this page was measured on <strong>AMD EPYC_7 &lt;rev*2&gt;</strong>. 1 claim is of the machine",
+        "<tr class=\"differs\"><th scope=\"row\">Memory</th><td>64 GB</td><td>8192 MB</td></tr>",
+        "<tr><th scope=\"row\">Cores</th><td>2</td><td>2</td></tr>",
+        "What differs on your machine: 3 of 3 claims",
+        "<td class=\"number\">1,510,000 rows/s</td><td class=\"number\">754,000 rows/s</td><td class=\"number\">× 0.5</td>",
+        "<td class=\"number\">false</td><td class=\"number\">true</td><td class=\"number\">–</td>",
+        "<span class=\"hidden\">of the machine:</span> <a href=\"#claim-base_rate\">",
+        "<td class=\"number\">76 B<small>× 1.00</small></td>",
+    ] {
+        assert!(aside.contains(part), "{part}\n{aside}");
+    }
+    // What has no ratio is another thing altogether; a last digit comes last.
+    let order: Vec<_> = ["#claim-grows", "#claim-base_rate", "#claim-index_wal"]
+        .map(|name| aside.find(name).unwrap())
+        .into();
+    assert!(order.is_sorted(), "{order:?}");
+    assert_eq!(html, sample.file("index.html"));
+}
+
+#[test]
+fn claims_that_are_the_same_on_both_machines_are_only_named() {
+    let html = elsewhere(|_| {}).file("index.html");
+    let named = "The same on both machines, to the last digit: 3 claims</summary>\n<p><a href=\"#claim-index_wal\">index_wal</a>, ";
+    assert!(html.contains(named));
+    assert!(!html.contains("What differs on your machine"));
+}
+
+#[test]
+fn values_of_another_profile_are_not_compared() {
+    let html = elsewhere(|accepted| accepted.profile = "large".to_owned()).file("index.html");
+    assert!(html.contains("record is of the large profile or of other params"));
+    assert!(!html.contains("What differs on your machine"));
+    assert!(!html.contains("The same on both machines"));
+}
+
+#[test]
+fn on_the_authors_machine_nothing_is_said_of_machines() {
+    let mut sample = Sample::new();
+    let host = &sample.record.environment.host;
+    sample.accepted.as_mut().unwrap().environment.host = host.clone();
+    for verdict in &mut sample.verdicts {
+        verdict.recorded = None;
+    }
+    let html = sample.file("index.html");
+    for part in [
+        "<aside class=\"machines\"",
+        "<dt>Author's</dt>",
+        "<dt>Yours</dt>",
+        "Apple M3",
+    ] {
+        assert!(!html.contains(part), "{part}");
+    }
+    sample.accepted = None;
+    assert_eq!(html, sample.file("index.html"));
+}
+
+#[test]
+fn a_comparison_shows_its_interval() {
+    let mut sample = Sample::new();
+    sample.record.claims["grows"].value = super::super::sample::number("1.93");
+    sample.record.claims["grows"].comparison = Some(crate::record::Comparison {
+        interval: ("1.8".parse().unwrap(), "2.0567".parse().unwrap()),
+        runs: (8, 8),
+    });
+    let html = sample.file("index.html");
+    let shown = "<strong>1.93 ×</strong> <span class=\"quiet\">(95 % interval 1.8 to 2.06, 8 runs each)</span>";
+    assert!(html.contains(shown));
+}
+
+#[test]
+fn comments_are_not_shown_however_many_lines_they_have() {
+    let prose = "<!-- no1 -->\n\n<!--\nno2\n\nno3\n-->\n\n<div>\nyes1 <!-- no4\nno5 --> yes2\n</div>\n\nA <!-- no6 --> yes3.";
+    let html = page_of(&with_prose(prose));
+    for shown in ["yes1 ", " yes2", "yes3"] {
+        assert!(html.contains(shown), "{shown}");
+    }
+    for hidden in ["no1", "no2", "no3", "no4", "no5", "no6", "--&gt;"] {
+        assert!(!html.contains(hidden), "{hidden}");
+    }
+}

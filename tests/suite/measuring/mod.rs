@@ -1,6 +1,7 @@
 //! What ARTICLE_FORMAT says of experiments, on the real pinned Postgres: each article is built by
 //! the program, and what is asserted stands in the record that came out.
 
+mod comparisons;
 mod faults;
 mod instruments;
 mod protocol;
