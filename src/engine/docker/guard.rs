@@ -18,12 +18,12 @@ pub struct Guard {
     pid: libc::pid_t,
 }
 
-/// How often the guard asks, a quarter of a second apart: the daemon may still be creating what is
+/// How often the guard asks, a tenth of a second apart: the daemon may still be creating what is
 /// to be removed.
-const ATTEMPTS: u32 = 8;
+const ATTEMPTS: u32 = 20;
 static PAUSE: libc::timespec = libc::timespec {
     tv_sec: 0,
-    tv_nsec: 250_000_000,
+    tv_nsec: 100_000_000,
 };
 
 impl Guard {
@@ -55,10 +55,13 @@ impl Guard {
 }
 
 impl Drop for Guard {
+    /// Not waited for here: the daemon may want to see the connection to the container closed before
+    /// it answers the guard, and that is done by the thread that drops this.
     fn drop(&mut self) {
         drop(self.pipe.take());
+        let pid = self.pid;
         // SAFETY: waits for a child of ours.
-        unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), 0) };
+        std::thread::spawn(move || unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) });
     }
 }
 

@@ -73,12 +73,16 @@ mod embedded {
     }
 }
 
-fn pin(version: &str) -> Pin {
-    // Where the official images cannot be had, another file pins others that keep their contract.
-    let path = std::env::var_os("REMEASURE_TEST_PINS").map_or_else(
+/// Where the official images cannot be had, another file pins others that keep their contract.
+fn pins_file() -> PathBuf {
+    std::env::var_os("REMEASURE_TEST_PINS").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("articles/pins.yaml"),
         PathBuf::from,
-    );
+    )
+}
+
+fn pin(version: &str) -> Pin {
+    let path = pins_file();
     let pins = Pins::read(&path).expect("pins.yaml is right");
     pins.version(version)
         .expect("the version is pinned")
