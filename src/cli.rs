@@ -116,7 +116,8 @@ struct Articles {
 
 #[derive(Args)]
 struct Place {
-    /// A profile of the article's front matter
+    /// A profile of the article's front matter (default: `full`, the article as it stands; of
+    /// `check --recorded` the record's)
     #[arg(long)]
     profile: Option<String>,
     /// Where Postgres comes from: auto, embedded, or fake:FILE

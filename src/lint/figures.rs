@@ -89,6 +89,12 @@ enum Kind {
     Name,
 }
 
+/// A word without what stands around it, in lower case.
+fn bare(word: &str) -> String {
+    word.trim_matches(|c: char| !c.is_alphanumeric())
+        .to_lowercase()
+}
+
 /// How many bytes around a number may say what it is.
 const NEAR: usize = 300;
 
@@ -450,12 +456,7 @@ impl<'a> Number<'a> {
             return true;
         }
         let led = LEADS.contains(&self.previous_word());
-        let versioning = |word: &str| {
-            let word = word
-                .trim_matches(|c: char| !c.is_alphanumeric())
-                .to_lowercase();
-            VERSIONING.contains(&word.as_str())
-        };
+        let versioning = |word: &str| VERSIONING.contains(&bare(word).as_str());
         // `the upgrade to 16 and`, but not `the 27 ciphers`.
         let next = self.next_word();
         let alone = decimal || JOINS.contains(&next) || !next.starts_with(char::is_lowercase);
@@ -474,10 +475,10 @@ impl<'a> Number<'a> {
     /// ``update `syn` from 1 to 2``
     fn is_updated(&self) -> bool {
         let updates = |word: &str| {
-            let word = word
-                .trim_matches(|c: char| !c.is_alphanumeric())
-                .to_lowercase();
-            matches!(word.as_str(), "update" | "updates" | "updated" | "updating")
+            matches!(
+                bare(word).as_str(),
+                "update" | "updates" | "updated" | "updating"
+            )
         };
         let code =
             |word: &str| word.contains(OBJECT) || word == "requirement" || word == "dependency";

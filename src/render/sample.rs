@@ -71,7 +71,7 @@ impl Sample {
     }
 }
 
-const CHART: &str = r##"<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="insert_wal-title insert_wal-desc" viewBox="0 0 720 400"><title id="insert_wal-title">WAL per inserted row</title><desc id="insert_wal-desc">Two bars</desc><g font-family="system-ui, sans-serif" font-size="13" fill="currentColor"><path d="M60 20V350H700" fill="none" stroke="currentColor" stroke-opacity=".5"/><rect x="140" y="258" width="140" height="92" fill="#5470c6"/><rect x="460" y="138" width="140" height="212" fill="#5470c6"/><text x="210" y="372" text-anchor="middle">0</text><text x="530" y="372" text-anchor="middle">8</text><text x="52" y="258" text-anchor="end">234.8</text><text x="52" y="142" text-anchor="end">844.3</text><text x="380" y="394" text-anchor="middle">secondary indexes</text></g></svg>"##;
+const CHART: &str = r##"<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="chart-insert_wal-title chart-insert_wal-desc" viewBox="0 0 720 400"><title id="chart-insert_wal-title">WAL per inserted row</title><desc id="chart-insert_wal-desc">Two bars</desc><g font-family="system-ui, sans-serif" font-size="13" fill="currentColor"><path d="M60 20V350H700" fill="none" stroke="currentColor" stroke-opacity=".5"/><rect x="140" y="258" width="140" height="92" fill="#5470c6"/><rect x="460" y="138" width="140" height="212" fill="#5470c6"/><text x="210" y="372" text-anchor="middle">0</text><text x="530" y="372" text-anchor="middle">8</text><text x="52" y="258" text-anchor="end">234.8</text><text x="52" y="142" text-anchor="end">844.3</text><text x="380" y="394" text-anchor="middle">secondary indexes</text></g></svg>"##;
 
 pub fn number(text: &str) -> Value {
     Value::Number(text.parse::<Number>().unwrap())

@@ -165,10 +165,8 @@ fn environment(environment: &Environment) -> String {
         let cores = if host.cores == 1 { "core" } else { "cores" };
         parts.push(format!("{}, {} {cores}", host.cpu, host.cores));
     }
-    if let Ok(bytes) = host.memory_bytes.parse::<u64>() {
-        // Tenths, rounded.
-        let tenths = (bytes.saturating_mul(10) + (1 << 29)) >> 30;
-        parts.push(format!("{}.{} GiB", tenths / 10, tenths % 10));
+    if !host.memory_bytes.is_empty() {
+        parts.push(format!("{} memory", host.memory_text()));
     }
     let others = [
         &host.architecture,
@@ -264,7 +262,7 @@ mod tests {
                 ""
             ]
         );
-        let environment = "\nProfile full; Postgres 16.15 (embedded), A\\|B, 2 cores, 7.8 GiB, \
+        let environment = "\nProfile full; Postgres 16.15 (embedded), A\\|B, 2 cores, 7960 MB memory, \
                            Linux 6.1, remeasure 0.1.0\n";
         assert!(text.contains(environment), "{text}");
     }

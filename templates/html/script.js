@@ -21,10 +21,14 @@
     more.textContent = 'All the evidence';
     card.replaceChildren(copy, more);
     for (const part of card.querySelectorAll('a')) part.addEventListener('click', () => card.hidePopover());
+    card.style.maxHeight = '';
     card.showPopover();
     const at = link.getBoundingClientRect();
     const left = Math.max(12, Math.min(at.left, innerWidth - card.offsetWidth - 12));
-    const below = at.bottom + 8 + card.offsetHeight <= innerHeight;
+    // Where neither side has room for all of it, the larger one has it scroll: what was clicked stays in sight.
+    const [over, under] = [at.top - 20, innerHeight - at.bottom - 20];
+    const below = card.offsetHeight <= under || under >= over;
+    card.style.maxHeight = `min(70vh, ${Math.max(below ? under : over, 120)}px)`;
     const top = below ? at.bottom + 8 : Math.max(12, Math.min(at.top, innerHeight) - card.offsetHeight - 8);
     card.style.left = `${left}px`;
     card.style.top = `${top}px`;

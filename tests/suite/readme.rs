@@ -116,20 +116,33 @@ fn its_commands_are_those_there_are() {
 }
 
 #[test]
-fn a_new_article_builds_as_it_stands() {
+fn an_article_of_ones_own_comes_about_by_the_commands_shown() {
     let project = Project::empty();
-    let new = project.run(&["new", "first-steps"]);
-    assert_eq!(new.code, 0, "{}", new.stderr);
-    let built = project.run(&["build", "first-steps"]);
-    assert_eq!(built.code, 0, "{}\n{}", built.stdout, built.stderr);
-    assert!(built.stdout.contains("0 do not hold"), "{}", built.stdout);
-    assert!(project.path("out/first-steps/index.html").exists());
-    let accepted = project.run(&["accept"]);
-    assert_eq!(accepted.code, 0, "{}", accepted.stderr);
-    let recorded = project.run(&["check", "--recorded", "first-steps"]);
-    assert_eq!(recorded.code, 0, "{}", recorded.stderr);
+    let readme = readme();
+    let mut commands = Vec::new();
+    for line in readme
+        .lines()
+        .filter_map(|line| line.strip_prefix("$ remeasure "))
+    {
+        let (command, _) = line.split_once('#').unwrap();
+        let arguments: Vec<&str> = command.split_whitespace().collect();
+        let ran = project.run(&arguments);
+        assert_eq!(ran.code, 0, "{command}\n{}\n{}", ran.stdout, ran.stderr);
+        match arguments[0] {
+            "build" => assert!(ran.stdout.contains(" 0 do not hold"), "{}", ran.stdout),
+            "lint" => assert!(ran.stdout.contains(" 0 warning"), "{}", ran.stdout),
+            _ => (),
+        }
+        commands.push(arguments[0]);
+    }
+    assert_eq!(
+        commands,
+        ["new", "build", "lint", "build", "accept", "check"]
+    );
+    assert!(project.path("out/my-post/index.html").exists());
+    assert!(project.path("articles/my-post/record.json").exists());
     // A second one of the same name would overwrite it.
-    assert_eq!(project.run(&["new", "first-steps"]).code, 2);
+    assert_eq!(project.run(&["new", "my-post"]).code, 2);
 }
 
 #[test]

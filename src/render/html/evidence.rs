@@ -3,9 +3,9 @@
 
 use super::prose::Use;
 use super::{Document, claim_anchor, explanation, machines, samples};
-use crate::article::{Claim, ClaimKind, Published};
+use crate::article::{BytesMeaning, Claim, ClaimKind, Published};
 use crate::judge::Verdict;
-use crate::quantity::{Number, Value};
+use crate::quantity::{Number, Unit, Value};
 use crate::record::{ClaimRecord, Comparison, ExperimentRecord};
 use crate::render::state::State;
 use crate::render::{highlight, number_format};
@@ -90,13 +90,15 @@ fn claim_view(document: &Document, claim: &Claim, uses: &BTreeMap<String, Vec<Us
     let state = document.claim_state(name);
     let (kind, kind_meaning) = kind(claim.kind);
     let (published, published_ratio) = published(claim, verdicts);
-    let (author, author_ratio) = author(document, claim, verdicts);
+    let author = author(document, claim, verdicts);
     let lines = lines(
         document,
         claim,
         verdicts,
         with_ratio(published.as_deref(), published_ratio.as_deref()),
-        with_ratio(author.as_deref(), author_ratio.as_deref()),
+        author.as_ref().map_or_else(String::new, |author| {
+            with_ratio(Some(&author.printed), author.ratio.as_deref())
+        }),
     );
     ClaimView {
         anchor: claim_anchor(name),
@@ -105,18 +107,15 @@ fn claim_view(document: &Document, claim: &Claim, uses: &BTreeMap<String, Vec<Us
         state: state.class(),
         mark: state.mark(),
         state_text: state.text(),
-        exact: record.map_or_else(
-            || "no value".to_owned(),
-            |record| exact_text(&record.value, unit(record)),
-        ),
+        exact: record.map_or_else(|| "no value".to_owned(), exact_text),
         interval: record
             .and_then(|record| record.comparison.as_ref())
             .map(Comparison::text),
         lines,
         published,
         published_ratio,
-        author,
-        author_ratio,
+        author_ratio: author.as_ref().and_then(|author| author.ratio.clone()),
+        author: author.map(|author| author.exact),
         profile: claim.profile.as_ref().map(|profile| profile.value.clone()),
         uses: uses.get(name).cloned().unwrap_or_default(),
         query: highlight::sql(claim.query.text.text.trim()),
@@ -133,12 +132,13 @@ fn kind(kind: ClaimKind) -> (&'static str, &'static str) {
     }
 }
 
-fn exact_text(value: &Value, unit: Option<&str>) -> String {
-    let text = match value {
+/// With every digit that Postgres gave.
+pub fn exact_text(record: &ClaimRecord) -> String {
+    let text = match &record.value {
         Value::Number(Number::Finite(number)) => number_format::exact(number),
         other => other.to_string(),
     };
-    with_unit(text, unit)
+    with_unit(text, unit(record))
 }
 
 /// A comparison is a ratio, whatever its claim says or does not.
@@ -147,10 +147,11 @@ fn unit(record: &ClaimRecord) -> Option<&str> {
     record.unit.as_deref().or(ratio)
 }
 
+/// As verdicts have it: `23.1%`, `40.2×`, `76 B`.
 pub fn with_unit(text: String, unit: Option<&str>) -> String {
     match unit {
-        Some(unit) if !unit.is_empty() => format!("{text} {unit}"),
-        _ => text,
+        Some(unit) => Unit::new(unit, BytesMeaning::Binary).attach(&text),
+        None => text,
     }
 }
 
@@ -195,23 +196,34 @@ pub fn published(claim: &Claim, verdicts: &[&Verdict]) -> (Option<String>, Optio
 }
 
 /// The accepted record's value, where it is another machine's.
-fn author(
-    document: &Document,
-    claim: &Claim,
-    verdicts: &[&Verdict],
-) -> (Option<String>, Option<String>) {
-    if let Some((value, ratio)) = verdicts.iter().find_map(|v| v.recorded.clone()) {
-        return (Some(value), Some(ratio).filter(|ratio| ratio != "–"));
+struct Author {
+    /// Beside what was measured here with every digit.
+    exact: String,
+    /// As the claim prints it.
+    printed: String,
+    ratio: Option<String>,
+}
+
+fn author(document: &Document, claim: &Claim, verdicts: &[&Verdict]) -> Option<Author> {
+    if let Some(beside) = machines::beside(document, claim) {
+        return Some(Author {
+            exact: beside.author_exact(),
+            printed: beside.texts(document, claim).0,
+            ratio: beside.ratio_text(),
+        });
     }
-    match machines::beside(document, claim) {
-        Some(beside) => (Some(beside.texts(document, claim).0), beside.ratio_text()),
-        None => (None, None),
-    }
+    // Where there is no value of this machine to set it beside.
+    let (value, ratio) = verdicts.iter().find_map(|v| v.recorded.clone())?;
+    Some(Author {
+        exact: value.clone(),
+        printed: value,
+        ratio: Some(ratio).filter(|ratio| ratio != "–"),
+    })
 }
 
 fn with_ratio(value: Option<&str>, ratio: Option<&str>) -> String {
     match (value, ratio) {
-        (Some(value), Some(ratio)) => format!("{value} (× {ratio})"),
+        (Some(value), Some(ratio)) => format!("{value} (×{ratio})"),
         (Some(value), None) => value.to_owned(),
         (None, _) => String::new(),
     }

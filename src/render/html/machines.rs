@@ -88,6 +88,10 @@ impl Beside<'_> {
         Some(number_format::significant(ratio, if near { 6 } else { 3 }))
     }
 
+    pub fn author_exact(&self) -> String {
+        super::evidence::exact_text(self.author)
+    }
+
     /// As the claim prints them; with more digits where that would hide a difference.
     pub fn texts(&self, document: &Document, claim: &Claim) -> (String, String) {
         let print = |record: &ClaimRecord| super::evidence::claim_text(document, claim, record);

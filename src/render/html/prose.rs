@@ -6,7 +6,7 @@ mod footnotes;
 mod texts;
 
 use super::links::{self, Destination};
-use super::{Document, blocks, escape};
+use super::{Document, blocks, escape, samples};
 use crate::article::{Block, FillIn};
 use crate::diagnostic::Diagnostic;
 use crate::parse::outside_comments;
@@ -83,6 +83,7 @@ pub fn render(document: &Document) -> Result<Prose, Diagnostic> {
 fn reserved_ids(document: &Document) -> BTreeSet<String> {
     let article = document.page.article;
     let fixed = [
+        "machines",
         "samples",
         "content",
         "evidence",
@@ -92,10 +93,18 @@ fn reserved_ids(document: &Document) -> BTreeSet<String> {
     ];
     (fixed.into_iter().map(str::to_owned))
         .chain(article.blocks.iter().map(blocks::anchor))
+        .chain(article.charts().flat_map(|chart| {
+            // Of the picture's own texts.
+            ["title", "desc"].map(|part| format!("chart-{}-{part}", chart.id.value))
+        }))
+        .chain(article.claims().flat_map(|claim| {
+            let anchor = super::claim_anchor(&claim.name.value);
+            [format!("{anchor}-name"), anchor]
+        }))
         .chain(
             article
                 .claims()
-                .map(|claim| super::claim_anchor(&claim.name.value)),
+                .flat_map(|claim| samples::anchors(document, claim)),
         )
         .collect()
 }
@@ -454,7 +463,7 @@ impl Writer<'_> {
     fn unique_id(&mut self, wanted: &str) -> String {
         let mut id = wanted.to_owned();
         let mut count = 0;
-        while !self.ids.insert(id.clone()) {
+        while footnotes::is_id(&id) || !self.ids.insert(id.clone()) {
             count += 1;
             id = format!("{wanted}-{count}");
         }

@@ -176,6 +176,16 @@ pub fn label(document: &Document, experiment: &str) -> String {
         .unwrap_or_default()
 }
 
+/// Where the samples that a claim rests on stand.
+pub fn anchors(document: &Document, claim: &Claim) -> Vec<String> {
+    let read = read_by(document, claim).into_iter();
+    read.flat_map(|(experiment, _, columns)| {
+        let columns = columns.into_iter();
+        columns.map(|column| anchor(&experiment.id.value, column))
+    })
+    .collect()
+}
+
 pub fn anchor(experiment: &str, column: &str) -> String {
     format!("samples-{experiment}-{column}")
 }

@@ -263,6 +263,30 @@ fn headings_have_stable_and_unique_ids() {
 }
 
 #[test]
+fn no_heading_takes_an_id_of_the_page() {
+    let anywhere = elsewhere(|_| {}).file("index.html");
+    let tags_anywhere = tags(&anywhere);
+    let ids = attribute(&tags_anywhere, "id");
+    assert!(ids.contains(&"machines") && ids.contains(&"claim-grows-name"));
+    let headings: String = ids
+        .iter()
+        .map(|id| format!("## {id} {{#{id}}}\n\n"))
+        .collect();
+    let text = TEXT.replace(
+        "## The experiment\n",
+        &format!("{headings}## The experiment\n"),
+    );
+    assert_ne!(text, TEXT);
+    let html = elsewhere_of(&text, |_| {}).file("index.html");
+    let (tags, mut seen) = (tags(&html), BTreeSet::new());
+    let twice: Vec<&str> = attribute(&tags, "id")
+        .into_iter()
+        .filter(|id| !seen.insert(*id))
+        .collect();
+    assert!(twice.is_empty(), "{twice:?}");
+}
+
+#[test]
 fn an_article_with_its_own_h1_moves_one_level_down() {
     let html = page_of(&with_prose("# Another title\n\n## Below\n"));
     assert!(html.contains("<h2 id=\"another-title\">Another title"));
@@ -377,7 +401,11 @@ fn every_block_of_the_sample_is_on_the_page() {
 
 /// The sample beside an author's record of another machine, whose values `change` alters.
 fn elsewhere(change: impl Fn(&mut crate::record::Record)) -> Sample {
-    let mut sample = Sample::new();
+    elsewhere_of(TEXT, change)
+}
+
+fn elsewhere_of(text: &str, change: impl Fn(&mut crate::record::Record)) -> Sample {
+    let mut sample = Sample::from_text(text);
     let accepted = sample.accepted.as_mut().unwrap();
     let host = accepted.environment.host.sha256.clone();
     for experiment in accepted.experiments.values_mut() {
@@ -404,10 +432,10 @@ fn on_another_machine_what_differs_stands_at_the_top_the_farthest_off_first() {
         "<tr class=\"differs\"><th scope=\"row\">Memory</th><td>64 GB</td><td>8192 MB</td></tr>",
         "<tr><th scope=\"row\">Cores</th><td>2</td><td>2</td></tr>",
         "What differs on your machine: 3 of 3 claims",
-        "<td class=\"number\">1,510,000 rows/s</td><td class=\"number\">754,000 rows/s</td><td class=\"number\">× 0.5</td>",
+        "<td class=\"number\">1,510,000 rows/s</td><td class=\"number\">754,000 rows/s</td><td class=\"number\">×0.5</td>",
         "<td class=\"number\">false</td><td class=\"number\">true</td><td class=\"number\">–</td>",
-        "<span class=\"hidden\">of the machine:</span> <a href=\"#claim-base_rate\">",
-        "<td class=\"number\">76 B<small>× 1.00</small></td>",
+        "<span class=\"hidden\">of the machine:</span>&nbsp;<a href=\"#claim-base_rate\">",
+        "<td class=\"number\">76 B<small>×1.00</small></td>",
     ] {
         assert!(aside.contains(part), "{part}\n{aside}");
     }
@@ -417,6 +445,11 @@ fn on_another_machine_what_differs_stands_at_the_top_the_farthest_off_first() {
         .into();
     assert!(order.is_sorted(), "{order:?}");
     assert_eq!(html, sample.file("index.html"));
+    // Beside the exact value an exact one, in the table both as the claim prints them.
+    assert!(html.contains(
+        "<dt>Author's</dt><dd>1,507,704.36 rows/s <span class=\"quiet\">(here 0.5 × that)"
+    ));
+    assert!(html.contains("<td class=\"number\">1,510,000 rows/s (×0.5)</td>"));
 }
 
 #[test]
@@ -465,7 +498,7 @@ fn a_comparison_shows_its_interval() {
         runs: (8, 8),
     });
     let html = sample.file("index.html");
-    let shown = "<strong>1.93 ×</strong> <span class=\"quiet\">(95 % interval 1.8 to 2.06, 8 runs each)</span>";
+    let shown = "<strong>1.93×</strong> <span class=\"quiet\">(95 % interval 1.8 to 2.06, 8 runs each)</span>";
     assert!(html.contains(shown));
 }
 

@@ -42,6 +42,17 @@ impl Footnotes {
     }
 }
 
+/// Whether it is of the form that notes and their mentions have, `footnote-1` and
+/// `footnote-1-mention-2`: which of them there will be, the text tells only at its end.
+pub fn is_id(id: &str) -> bool {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    id.strip_prefix("footnote-")
+        .is_some_and(|rest| match rest.split_once("-mention-") {
+            Some((note, mention)) => is_number(note) && is_number(mention),
+            None => is_number(rest),
+        })
+}
+
 impl Writer<'_> {
     pub fn footnote_reference(&mut self, name: &str) {
         if !self.footnotes.definitions.contains_key(name) {
