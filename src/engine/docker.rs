@@ -6,6 +6,7 @@
 //! missing) → container with a data directory → settings → server, ready once a login has answered.
 
 mod container;
+pub(super) mod doctor;
 mod endpoint;
 mod error;
 mod guard;

@@ -447,16 +447,9 @@ impl Finding {
 }
 
 /// Which engines there are, what each finds on this machine, and why not.
-pub fn doctor(pins: &Pins, cache: &Path) -> Vec<Finding> {
-    let mut findings = vec![
-        Finding::bad(
-            "engine docker",
-            "not supported by this build",
-            "nothing to do: the embedded engine needs no Docker",
-        )
-        .needed(Need::Optional),
-        Finding::good("cache", format!("`{}`", cache.display())),
-    ];
+pub async fn doctor(pins: &Pins, cache: &Path) -> Vec<Finding> {
+    let mut findings = vec![Finding::good("cache", format!("`{}`", cache.display()))];
+    findings.extend(docker::doctor::findings(pins).await);
     findings.extend(embedded::doctor::findings(pins, cache));
     findings
 }
@@ -480,7 +473,6 @@ mod tests {
             assert_eq!(EngineChoice::parse(word).unwrap().to_string(), word);
         }
         for (word, exit_code, hint) in [
-            ("docker", 4, "--engine embedded"),
             ("url", 4, "--engine embedded"),
             ("fake", 2, "fake:FILE"),
             ("embeded", 2, "did you mean `embedded`?"),

@@ -53,11 +53,8 @@ pub struct Refused {
 
 /// The first daemon that answers, with what did not before it.
 pub async fn connect() -> Result<(Daemon, Vec<Refused>), Diagnostic> {
-    let candidates = candidates(&|name| std::env::var(name).ok(), &|path| {
-        std::fs::read_to_string(path).ok()
-    });
     let mut refused = Vec::new();
-    for endpoint in candidates {
+    for endpoint in here() {
         match reach(&endpoint).await {
             Ok(daemon) => return Ok((daemon, refused)),
             Err(why) => refused.push(Refused { endpoint, why }),
@@ -116,8 +113,14 @@ pub async fn reach(endpoint: &Endpoint) -> Result<Daemon, String> {
     })
 }
 
-/// Every place to look, in order.
-pub fn candidates(
+/// Every place to look on this machine, in order.
+pub fn here() -> Vec<Endpoint> {
+    candidates(&|name| std::env::var(name).ok(), &|path| {
+        std::fs::read_to_string(path).ok()
+    })
+}
+
+fn candidates(
     variable: &dyn Fn(&str) -> Option<String>,
     file: &dyn Fn(&Path) -> Option<String>,
 ) -> Vec<Endpoint> {

@@ -57,7 +57,7 @@ pub async fn present(
 }
 
 /// `postgres:16.15-bookworm` by digest is `postgres@sha256:…`: the tag says nothing more.
-fn reference(pinned: &PinnedImage) -> String {
+pub fn reference(pinned: &PinnedImage) -> String {
     let name = pinned.name.split('@').next().unwrap_or(&pinned.name);
     let repository = match name.rsplit_once(':') {
         // The colon of a registry's port is followed by a path.
