@@ -3,6 +3,7 @@
 #   make article [ARTICLE=slug] [PROFILE=quick|full]   measure, check and write out/
 #   make check   [ARTICLE=slug]                        judge the quotes against the accepted records
 #   make test                                          every test
+#   make test-containers                               those of the docker engine, with a daemon
 #   make bench                                         times over sizes of an article
 #   make fuzz    [SECONDS=60]                          mutations of what is read, for so long
 #   make check-code                                    format, lints, documentation, licences
@@ -15,7 +16,7 @@ CARGO   ?= cargo
 
 REMEASURE = target/release/remeasure
 
-.PHONY: article check test bench fuzz check-code clean requirements
+.PHONY: article check test test-containers bench fuzz check-code clean requirements
 .DELETE_ON_ERROR:
 
 article: requirements
@@ -28,6 +29,10 @@ check: requirements
 
 test: requirements
 	$(CARGO) test --locked
+
+# One by one: the leak tests count containers. On the images that articles/pins.yaml names, or REMEASURE_TEST_PINS, with the daemon that answers.
+test-containers: requirements
+	$(CARGO) test --locked --features container-tests --test suite -- --test-threads 1 docker_ containers::
 
 bench: requirements
 	$(CARGO) bench --locked --bench speed

@@ -338,7 +338,7 @@ mod tests {
                 .chars()
                 .filter(|&c| c != '\n' && commands_terminal(c))
                 .collect();
-            assert_eq!(commands, [], "{text}");
+            assert!(commands.is_empty(), "{text}");
             assert!(text.contains("unknown `␛[31m"), "{text}");
         }
         // Each of them is one column wide, and the caret stands where the word does.

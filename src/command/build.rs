@@ -285,6 +285,11 @@ async fn on_server(
     let request = StartRequest {
         pin: context.pin,
         settings: &postgres.settings,
+        limits: engine::Limits {
+            memory: postgres.memory.as_deref(),
+            cpus: postgres.cpus.as_deref(),
+            shm_size: postgres.shm_size.as_deref(),
+        },
         cache: &engine::default_cache(),
         offline: options.offline,
         progress: &|line: &str| bar.line(line),

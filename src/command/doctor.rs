@@ -1,5 +1,6 @@
 //! `doctor`: which engines are found, tried where, and why not.
 
+use super::build::runtime;
 use super::project::Project;
 use super::terminal::print;
 use crate::engine::{self, Finding, Need};
@@ -7,7 +8,8 @@ use crate::exit_code::{Failure, Outcome};
 
 pub fn doctor(project: &Project) -> Result<Outcome, Failure> {
     let pins = project.pins()?;
-    let findings = engine::doctor(&pins, &engine::default_cache());
+    let cache = engine::default_cache();
+    let findings = runtime()?.block_on(engine::doctor(&pins, &cache));
     for finding in &findings {
         print(&format!(
             "{} {}: {}\n",

@@ -17,7 +17,7 @@ mod user;
 
 use super::StartRequest;
 use super::pins::{Pin, platform};
-use super::session::{Address, log_tail};
+use super::session::{Address, Host, log_tail};
 use super::trust;
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
@@ -40,6 +40,7 @@ pub struct Embedded {
     binaries: Binaries,
     user: Option<User>,
     settings: BTreeMap<String, String>,
+    socket: PathBuf,
     address: Address,
 }
 
@@ -105,9 +106,10 @@ impl Embedded {
             progress: request.progress,
         }
         .copy_to(&run.path().join(DATA))?;
+        let socket = socket_directory(&run, user.as_ref())
+            .map_err(|error| Failure::io("make a socket below", run.path(), &error))?;
         let address = Address {
-            socket_directory: socket_directory(&run, user.as_ref())
-                .map_err(|error| Failure::io("make a socket below", run.path(), &error))?,
+            host: Host::Socket(socket.clone()),
             port: PORT,
             log: run.path().join(LOG),
         };
@@ -117,6 +119,7 @@ impl Embedded {
             binaries,
             user,
             settings: request.settings.clone(),
+            socket,
             address,
         };
         server.launch(&BTreeMap::new()).await?;
@@ -204,7 +207,7 @@ impl Embedded {
             .arg("-D")
             .arg(&data)
             .arg("-k")
-            .arg(&self.address.socket_directory)
+            .arg(&self.socket)
             .args(["-p", &PORT.to_string(), "-c", "listen_addresses="])
             .args(["-c", "unix_socket_permissions=0700"])
             .stdout(copy)
@@ -278,7 +281,7 @@ fn cache_failure(path: &Path, error: &std::io::Error) -> Failure {
     )
 }
 
-fn check_settings(settings: &BTreeMap<String, String>) -> Result<(), Failure> {
+pub(super) fn check_settings(settings: &BTreeMap<String, String>) -> Result<(), Failure> {
     let refused: Vec<_> = settings
         .iter()
         .filter_map(|(name, value)| trust::refuse_setting(name, value))
@@ -324,7 +327,7 @@ fn is_ready(data: &Path, pid: u32) -> bool {
 }
 
 /// Names are checked before; values are quoted as configuration files want it.
-fn settings_file(settings: &BTreeMap<String, String>) -> String {
+pub(super) fn settings_file(settings: &BTreeMap<String, String>) -> String {
     let mut text = String::from("# Written by remeasure at every start.\n");
     for (name, value) in settings {
         let quoted = value
@@ -338,7 +341,10 @@ fn settings_file(settings: &BTreeMap<String, String>) -> String {
 }
 
 /// What the server's log says against the article's settings.
-fn setting_complaints(log: &str, settings: &BTreeMap<String, String>) -> Vec<Diagnostic> {
+pub(super) fn setting_complaints(
+    log: &str,
+    settings: &BTreeMap<String, String>,
+) -> Vec<Diagnostic> {
     const WORDS: [&str; 7] = [
         "unrecognized configuration parameter",
         "invalid value for parameter",

@@ -10,6 +10,7 @@
 // A diagnostic is large, and made when nothing is fast any more.
 #![allow(clippy::result_large_err)]
 
+mod docker;
 mod embedded;
 mod fake;
 pub mod pins;
@@ -22,6 +23,7 @@ pub use trust::{refuse_extension, refuse_setting};
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::exit_code::Failure;
 use crate::record::ServerEnvironment;
+use docker::DockerServer;
 use embedded::Embedded;
 use fake::FakeServer;
 use pins::{Pin, Pins};
@@ -36,6 +38,7 @@ use std::sync::{Mutex, PoisonError};
 pub enum EngineChoice {
     /// The best that can be had here.
     Auto,
+    Docker,
     Embedded,
     /// Answers from a file.
     Fake(PathBuf),
@@ -46,12 +49,23 @@ pub struct StartRequest<'a> {
     pub pin: &'a Pin,
     /// The article's server settings.
     pub settings: &'a BTreeMap<String, String>,
+    pub limits: Limits<'a>,
     /// See [`default_cache`].
     pub cache: &'a Path,
     /// Fetch nothing.
     pub offline: bool,
     /// Told what takes long: `fetching Postgres 16.15 …`.
     pub progress: &'a dyn Fn(&str),
+}
+
+/// What the article lets a container use, as its front matter has it; None: what there is. Engines
+/// without containers take no notice.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Limits<'a> {
+    pub memory: Option<&'a str>,
+    pub cpus: Option<&'a str>,
+    /// None: as the settings need.
+    pub shm_size: Option<&'a str>,
 }
 
 /// Where binaries and data directories are kept when nothing else is said.
@@ -71,6 +85,7 @@ pub struct Server {
 
 #[derive(Debug)]
 enum Engine {
+    Docker(Box<DockerServer>),
     Embedded(Box<Embedded>),
     Fake(FakeServer),
 }
@@ -95,8 +110,13 @@ pub fn identity(choice: &EngineChoice, pin: &Pin) -> Result<Identity, Failure> {
         })
     };
     match choice {
-        EngineChoice::Auto => embedded("docker is not supported by this build"),
+        EngineChoice::Auto => embedded("docker is used when it is asked for"),
         EngineChoice::Embedded => embedded("asked for"),
+        EngineChoice::Docker => Ok(Identity {
+            engine: "docker",
+            reason: "asked for".to_owned(),
+            digest: pin.image.as_ref().map(|image| image.digest.clone()),
+        }),
         EngineChoice::Fake(file) => Ok(Identity {
             engine: "fake",
             reason: format!("answers from {}", file.display()),
@@ -118,11 +138,12 @@ pub async fn start(choice: &EngineChoice, request: &StartRequest<'_>) -> Result<
         EngineChoice::Auto | EngineChoice::Embedded => {
             Engine::Embedded(Box::new(Embedded::start(request).await?))
         }
+        EngineChoice::Docker => Engine::Docker(Box::new(DockerServer::start(request).await?)),
         EngineChoice::Fake(file) => Engine::Fake(FakeServer::read(file)?),
     };
     let version = match &engine {
         Engine::Fake(fake) => fake.version().unwrap_or(&request.pin.version).to_owned(),
-        Engine::Embedded(_) => request.pin.version.clone(),
+        Engine::Embedded(_) | Engine::Docker(_) => request.pin.version.clone(),
     };
     Ok(Server {
         engine,
@@ -138,6 +159,7 @@ impl fmt::Display for EngineChoice {
         match self {
             Self::Auto => f.write_str("auto"),
             Self::Embedded => f.write_str("embedded"),
+            Self::Docker => f.write_str("docker"),
             Self::Fake(file) => write!(f, "fake:{}", file.display()),
         }
     }
@@ -149,18 +171,19 @@ impl EngineChoice {
         match word.split_once(':').unwrap_or((word, "")) {
             ("auto", "") => Ok(Self::Auto),
             ("embedded", "") => Ok(Self::Embedded),
+            ("docker", "") => Ok(Self::Docker),
             ("fake", "") => Err(Failure::article(
                 Diagnostic::error("engine `fake` needs a file with its answers")
                     .hint("write `--engine fake:FILE`"),
             )),
             ("fake", file) => Ok(Self::Fake(file.into())),
-            (known @ ("docker" | "url"), _) => Err(Failure::Engine(
+            (known @ "url", _) => Err(Failure::Engine(
                 Diagnostic::error(format!("engine `{known}` is not supported by this build"))
                     .hint("use `--engine embedded`, which needs no Docker"),
             )),
             _ => {
-                let hint = did_you_mean(word, ["auto", "embedded", "fake"])
-                    .unwrap_or_else(|| "engines are auto, embedded and fake:FILE".into());
+                let hint = did_you_mean(word, ["auto", "docker", "embedded", "fake"])
+                    .unwrap_or_else(|| "engines are auto, docker, embedded and fake:FILE".into());
                 Err(Failure::article(
                     Diagnostic::error(format!("unknown engine `{word}`")).hint(hint),
                 ))
@@ -174,6 +197,7 @@ impl Server {
     pub fn environment(&self) -> ServerEnvironment {
         let (engine, digest, libc) = match &self.engine {
             Engine::Embedded(server) => ("embedded", server.digest(), embedded::libc_version()),
+            Engine::Docker(server) => ("docker", Some(server.digest()), "the image's".to_owned()),
             Engine::Fake(_) => ("fake", None, "none".to_owned()),
         };
         ServerEnvironment {
@@ -181,6 +205,10 @@ impl Server {
             engine: engine.to_owned(),
             engine_reason: self.reason.clone(),
             digest,
+            container: match &self.engine {
+                Engine::Docker(server) => server.facts(),
+                Engine::Embedded(_) | Engine::Fake(_) => BTreeMap::new(),
+            },
             libc,
             extensions: self
                 .extensions
@@ -226,6 +254,7 @@ impl Server {
     pub async fn connect(&self, database: &str, role: Role) -> Result<Session, SessionError> {
         match &self.engine {
             Engine::Embedded(server) => Session::connect(server.address(), database, role).await,
+            Engine::Docker(server) => Session::connect(server.address(), database, role).await,
             Engine::Fake(server) => Ok(Session::fake(server.connect(role))),
         }
     }
@@ -235,6 +264,7 @@ impl Server {
     pub async fn restart(&mut self, settings: &BTreeMap<String, String>) -> Result<(), Failure> {
         match &mut self.engine {
             Engine::Embedded(server) => server.restart(settings).await,
+            Engine::Docker(server) => server.restart(settings).await,
             Engine::Fake(_) => Ok(()),
         }
     }
@@ -243,6 +273,7 @@ impl Server {
     pub fn log_tail(&self, lines: usize) -> String {
         match &self.engine {
             Engine::Embedded(server) => server.log_tail(lines),
+            Engine::Docker(server) => server.log_tail(lines),
             Engine::Fake(_) => String::new(),
         }
     }
@@ -251,6 +282,7 @@ impl Server {
     pub fn storage(&self) -> String {
         match &self.engine {
             Engine::Embedded(server) => server.storage(),
+            Engine::Docker(server) => server.storage(),
             Engine::Fake(_) => "none".into(),
         }
     }
@@ -258,6 +290,7 @@ impl Server {
     pub async fn stop(self) -> Result<(), Failure> {
         match self.engine {
             Engine::Embedded(server) => server.stop().await,
+            Engine::Docker(server) => server.stop().await,
             Engine::Fake(_) => Ok(()),
         }
     }
@@ -338,7 +371,9 @@ impl Server {
         );
         let version = match &self.engine {
             Engine::Fake(_) => None,
-            Engine::Embedded(_) => session.execute(&version).await?.rows.into_iter().next(),
+            Engine::Embedded(_) | Engine::Docker(_) => {
+                session.execute(&version).await?.rows.into_iter().next()
+            }
         };
         session.close().await;
         let version = version.and_then(|row| row.into_iter().next().flatten());
@@ -412,16 +447,9 @@ impl Finding {
 }
 
 /// Which engines there are, what each finds on this machine, and why not.
-pub fn doctor(pins: &Pins, cache: &Path) -> Vec<Finding> {
-    let mut findings = vec![
-        Finding::bad(
-            "engine docker",
-            "not supported by this build",
-            "nothing to do: the embedded engine needs no Docker",
-        )
-        .needed(Need::Optional),
-        Finding::good("cache", format!("`{}`", cache.display())),
-    ];
+pub async fn doctor(pins: &Pins, cache: &Path) -> Vec<Finding> {
+    let mut findings = vec![Finding::good("cache", format!("`{}`", cache.display()))];
+    findings.extend(docker::doctor::findings(pins).await);
     findings.extend(embedded::doctor::findings(pins, cache));
     findings
 }
@@ -445,7 +473,6 @@ mod tests {
             assert_eq!(EngineChoice::parse(word).unwrap().to_string(), word);
         }
         for (word, exit_code, hint) in [
-            ("docker", 4, "--engine embedded"),
             ("url", 4, "--engine embedded"),
             ("fake", 2, "fake:FILE"),
             ("embeded", 2, "did you mean `embedded`?"),
@@ -481,6 +508,7 @@ mod tests {
         let request = StartRequest {
             pin: &pin,
             settings: &settings,
+            limits: Limits::default(),
             cache: folder.path(),
             offline: true,
             progress: &|_| {},

@@ -94,17 +94,38 @@ pub fn quote_literal(text: &str) -> String {
 /// Where a server listens, and its log.
 #[derive(Clone, Debug)]
 pub(super) struct Address {
-    pub socket_directory: PathBuf,
+    pub host: Host,
     pub port: u16,
     pub log: PathBuf,
 }
 
+#[derive(Clone, Debug)]
+pub(super) enum Host {
+    /// A folder with the socket; who may enter it may connect.
+    Socket(PathBuf),
+    /// A port of this machine's loopback interface, with the password of all roles.
+    Loopback { password: String },
+}
+
 impl Address {
+    fn config(&self, role: Role) -> tokio_postgres::Config {
+        let mut config = tokio_postgres::Config::new();
+        match &self.host {
+            Host::Socket(directory) => config.host_path(directory),
+            Host::Loopback { password } => config.host("127.0.0.1").password(password),
+        };
+        config.port(self.port).user(role.name());
+        config
+    }
+
     /// Process id, data directory and time of start, as the postmaster writes them beside its
-    /// socket: another server at the same place has others.
+    /// socket: another server at the same place has others. None where there is no socket.
     fn postmaster(&self) -> Option<String> {
+        let Host::Socket(directory) = &self.host else {
+            return None;
+        };
         let file = format!(".s.PGSQL.{}.lock", self.port);
-        std::fs::read_to_string(self.socket_directory.join(file)).ok()
+        std::fs::read_to_string(directory.join(file)).ok()
     }
 }
 
@@ -219,10 +240,8 @@ fn lock(heard: &Mutex<Heard>) -> std::sync::MutexGuard<'_, Heard> {
 
 impl Postgres {
     async fn connect(address: &Address, database: &str, role: Role) -> Result<Self, SessionError> {
-        let (client, mut connection) = tokio_postgres::Config::new()
-            .host_path(&address.socket_directory)
-            .port(address.port)
-            .user(role.name())
+        let (client, mut connection) = address
+            .config(role)
             .dbname(database)
             .application_name("remeasure")
             .connect_timeout(Duration::from_secs(30))
@@ -426,10 +445,8 @@ impl Postgres {
         if self.postmaster.is_none() || self.postmaster != address.postmaster() {
             return false;
         }
-        let connected = tokio_postgres::Config::new()
-            .host_path(&address.socket_directory)
-            .port(address.port)
-            .user(Role::Tool.name())
+        let connected = address
+            .config(Role::Tool)
             .dbname(super::MAINTENANCE_DATABASE)
             .connect_timeout(Duration::from_secs(5))
             .connect(NoTls)

@@ -57,6 +57,7 @@ async fn measured(
     let request = StartRequest {
         pin: &pin,
         settings: &BTreeMap::new(),
+        limits: crate::engine::Limits::default(),
         cache: folder,
         offline: true,
         progress: &|_| {},

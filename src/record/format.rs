@@ -82,6 +82,9 @@ pub struct ServerEnvironment {
     pub engine_reason: String,
     /// sha256 of the archive, or the image's digest; None: unpinned.
     pub digest: Option<String>,
+    /// Of a container: daemon, image that ran, platform, and the limits that were granted.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub container: BTreeMap<String, String>,
     pub libc: String,
     pub encoding: String,
     pub collation: String,

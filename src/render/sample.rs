@@ -241,6 +241,7 @@ fn environment() -> Environment {
             engine: "embedded".into(),
             engine_reason: "no Docker endpoint answers".into(),
             digest: Some("ab12".repeat(16)),
+            container: [].into(),
             libc: "glibc 2.36".into(),
             encoding: "UTF8".into(),
             collation: "C".into(),

@@ -359,6 +359,8 @@ fn every_field_of_a_record_is_documented() {
         "experiments.*.doubts[].kind",
         "experiments.*.doubts[].message",
         "experiments.*.doubts[].advice",
+        "environment.server.container",
+        "environment.server.container.*",
         "claims.*.comparison",
         "claims.*.comparison.interval",
         "claims.*.comparison.runs",

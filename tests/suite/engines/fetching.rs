@@ -17,6 +17,7 @@ async fn once_fetched_a_server_starts_offline() {
         &StartRequest {
             pin: &pin("16.15"),
             settings: &BTreeMap::new(),
+            limits: remeasure::engine::Limits::default(),
             cache: &cache,
             offline: true,
             progress: &|line| panic!("{line}"),
@@ -45,6 +46,7 @@ async fn an_archive_with_another_hash_is_refused_and_not_kept() {
         &StartRequest {
             pin: &pin,
             settings: &BTreeMap::new(),
+            limits: remeasure::engine::Limits::default(),
             cache: cache.path(),
             offline: false,
             progress: &|line| println!("{line}"),

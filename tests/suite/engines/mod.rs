@@ -2,6 +2,8 @@
 //! run fetches the binaries.
 
 mod author;
+#[cfg(feature = "container-tests")]
+mod containers;
 mod fetching;
 mod lifetime;
 mod session;
@@ -11,11 +13,25 @@ use remeasure::engine::session::{Role, Session, SessionError, SqlError, Statemen
 use remeasure::engine::{self, EngineChoice, Server, StartRequest};
 use remeasure::exit_code::Failure;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// One test a line for each engine and version.
 macro_rules! on_every_engine {
     ($($module:ident::$check:ident)*) => {
+        #[cfg(feature = "container-tests")]
+        mod docker_16_15 {
+            $(#[tokio::test]
+            async fn $check() {
+                super::$module::$check(super::EngineChoice::Docker, "16.15").await;
+            })*
+        }
+        #[cfg(feature = "container-tests")]
+        mod docker_18_6 {
+            $(#[tokio::test]
+            async fn $check() {
+                super::$module::$check(super::EngineChoice::Docker, "18.6").await;
+            })*
+        }
         mod embedded_16_15 {
             $(#[tokio::test]
             async fn $check() {
@@ -37,11 +53,36 @@ on_every_engine! {
     lifetime::settings_are_the_articles
     lifetime::a_wrong_setting_is_the_articles_mistake
     lifetime::a_restart_changes_settings_and_takes_them_back
-    lifetime::nothing_is_left_after_stop
-    lifetime::nothing_is_left_after_drop
 }
+
+mod embedded {
+    use super::{EngineChoice, lifetime};
+
+    #[tokio::test]
+    async fn nothing_is_left_after_stop() {
+        for version in ["16.15", "18.6"] {
+            lifetime::nothing_is_left_after_stop(EngineChoice::Embedded, version).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_is_left_after_drop() {
+        for version in ["16.15", "18.6"] {
+            lifetime::nothing_is_left_after_drop(EngineChoice::Embedded, version).await;
+        }
+    }
+}
+
+/// Where the official images cannot be had, another file pins others that keep their contract.
+fn pins_file() -> PathBuf {
+    std::env::var_os("REMEASURE_TEST_PINS").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("articles/pins.yaml"),
+        PathBuf::from,
+    )
+}
+
 fn pin(version: &str) -> Pin {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("articles/pins.yaml");
+    let path = pins_file();
     let pins = Pins::read(&path).expect("pins.yaml is right");
     pins.version(version)
         .expect("the version is pinned")
@@ -65,6 +106,7 @@ async fn try_start(
         &StartRequest {
             pin: &pin(version),
             settings: &settings(pairs),
+            limits: remeasure::engine::Limits::default(),
             cache: &engine::default_cache(),
             offline: false,
             progress: &|line| println!("{line}"),

@@ -126,6 +126,7 @@ async fn measure_on_a_server(text: &str) -> (Server, Table, Table) {
         &StartRequest {
             pin: pins.version(&postgres.version.value).unwrap(),
             settings: &postgres.settings,
+            limits: remeasure::engine::Limits::default(),
             cache: &engine::default_cache(),
             offline: false,
             progress: &|line| println!("{line}"),
