@@ -224,7 +224,7 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             } else {
                 Quotes::Tell
             },
-            std::env::var("CI").is_ok_and(|value| value == "true"),
+            std::env::var("CI").is_ok_and(|value| !["", "0", "false"].contains(&value.as_str())),
         ),
         Command::Lint { articles } => command::lint(&project, &articles.articles),
         Command::New { slug } => command::new(&project, slug),

@@ -28,7 +28,7 @@ pub fn accept(
     if continuous_integration {
         return Err(Failure::article(
             Diagnostic::error("nothing is accepted under CI")
-                .note("the environment has CI=true")
+                .note("the environment sets CI")
                 .hint("accept on the machine you measured on, and commit `record.json`"),
         ));
     }

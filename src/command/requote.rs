@@ -176,7 +176,8 @@ fn report(before: &Article, now: &Article, rewriting: &Rewriting) -> Result<(), 
     };
     let left = match rewriting.left.len() {
         0 => String::new(),
-        left => format!(", {left} left that cannot be"),
+        1 => ", 1 left that cannot be rewritten".to_owned(),
+        left => format!(", {left} left that cannot be rewritten"),
     };
     print(&format!("{lines}{}: {count}{left}\n", source.name))
 }

@@ -4,6 +4,7 @@
 use super::bounds::{Bounds, Scale, exact, tolerance_text};
 use super::{Bench, Outcome, Subject, Verdict, finite, no_number};
 use crate::article::{ClaimKind, Tolerance};
+use crate::quantity::format::significant;
 use crate::quantity::{Shape, Value};
 use crate::record::Record;
 use bigdecimal::BigDecimal;
@@ -121,6 +122,8 @@ fn as_recorded(bench: &Bench, scale: &Scale, value: &BigDecimal) -> Option<(Stri
     };
     let bounds = Bounds::of_tolerance(tolerance, &shape, scale);
     let allowed = tolerance_text(tolerance, bench.unit.as_ref());
+    // Within a tolerance nobody needs the last of twenty digits.
+    let recorded_text = scale.attach(&significant(recorded, 6));
     Some((
         format!("{allowed} of {recorded_text} (recorded)"),
         outcome(bounds.difference(value, scale)),
