@@ -7,7 +7,7 @@ mod text;
 use super::check::staleness;
 use super::project::Project;
 use super::record::{Context, measurements, record_path};
-use super::terminal::{both, for_each, look, print, worst};
+use super::terminal::{both, for_each, look, print, print_json, worst};
 use crate::article::Article;
 use crate::diagnostic::Diagnostic;
 use crate::engine::EngineChoice;
@@ -47,12 +47,10 @@ pub fn diff(
         Ok(found)
     });
     if json {
-        let document = Document {
+        print_json(&Document {
             format: FORMAT,
             articles: &found,
-        };
-        let text = serde_json::to_string_pretty(&document).expect("strings and lists are JSON");
-        print(&format!("{text}\n"))?;
+        })?;
     }
     both(all_read, all_done)?;
     Ok(worst(found.iter().map(|one| match one.state {

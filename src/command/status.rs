@@ -6,7 +6,7 @@ mod explain;
 use super::check::staleness;
 use super::project::Project;
 use super::record::{Context, record_path};
-use super::terminal::{both, for_each, print, worst};
+use super::terminal::{both, for_each, print, print_json, worst};
 use crate::article::Article;
 use crate::engine::EngineChoice;
 use crate::engine::pins::Pins;
@@ -97,12 +97,10 @@ pub fn status(
         Ok(status)
     });
     if json {
-        let document = Document {
+        print_json(&Document {
             format: FORMAT,
             articles: &found,
-        };
-        let text = serde_json::to_string_pretty(&document).expect("strings and lists are JSON");
-        print(&format!("{text}\n"))?;
+        })?;
     }
     both(all_read, all_done)?;
     Ok(worst(found.iter().map(

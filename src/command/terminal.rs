@@ -12,6 +12,12 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::Path;
 
+/// A document for programs, on standard output.
+pub fn print_json(document: &impl serde::Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(document).expect("strings and lists are JSON");
+    print(&format!("{text}\n"))
+}
+
 /// Text on standard output, with its own line ends.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut output = io::stdout().lock();

@@ -84,9 +84,9 @@ mod tests {
     #[test]
     fn files_are_named_from_the_folder_asked_for_where_they_are_below_it() {
         let places = Places {
-            here: "/work/docs/posts/articles".into(),
-            root: "/work/docs/posts/articles/..".into(),
-            repository: "/work".into(),
+            here: "/home/a/docs/posts/articles".into(),
+            root: "/home/a/docs/posts/articles/..".into(),
+            repository: "/home/a".into(),
         };
         for (file, project, repository) in [
             (
@@ -99,7 +99,7 @@ mod tests {
                 "articles/a/article.md",
                 "docs/posts/articles/a/article.md",
             ),
-            ("../../x.md", "/work/docs/x.md", "docs/x.md"),
+            ("../../x.md", "/home/a/docs/x.md", "docs/x.md"),
             (
                 "/elsewhere/a/article.md",
                 "/elsewhere/a/article.md",

@@ -98,9 +98,9 @@ pub fn with_run<T>(write: impl FnOnce(&Run) -> T) -> T {
     let run = Run {
         command: "check",
         places: &Places {
-            here: "/work".into(),
-            root: "/work".into(),
-            repository: "/work".into(),
+            here: "/home/a".into(),
+            root: "/home/a".into(),
+            repository: "/home/a".into(),
         },
         exit_code: 4,
         problems: Problem::all(
