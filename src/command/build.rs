@@ -132,9 +132,7 @@ async fn build_one<'a>(
         options.profile.as_deref(),
         &options.engine,
     )?;
-    let record = measured_record(&context, options).await?;
-    // Measuring, or waiting for who measured, takes long enough to accept something.
-    context.accepted = read_record(&record_path(article))?;
+    let record = measured_record(&mut context, options).await?;
     let verdicts = judge::judge(
         article,
         &record,
@@ -169,9 +167,11 @@ async fn build_one<'a>(
     Ok(built)
 }
 
-/// The record of this machine and profile: from what is stored, or measured now.
+/// The record of this machine and profile: from what is stored, or measured now. Measuring, or
+/// waiting for who measured, takes long enough to accept something: the accepted record is then read
+/// again.
 pub async fn measured_record(
-    context: &Context<'_>,
+    context: &mut Context<'_>,
     options: &BuildOptions,
 ) -> Result<Record, Failure> {
     let planned = context.plan(&options.force);
@@ -191,6 +191,7 @@ pub async fn measured_record(
     // What the other build has measured meanwhile need not be measured again.
     let planned = context.plan(&options.force);
     if let Some(record) = context.stored_record(&planned) {
+        context.accepted = read_record(&record_path(context.article))?;
         return Ok(record);
     }
     let bar = announce(context, &planned, options);
@@ -199,9 +200,11 @@ pub async fn measured_record(
     result?;
     let planned = context.plan(&Force::Nothing);
     drop(lock);
-    context.stored_record(&planned).ok_or_else(|| {
+    let record = context.stored_record(&planned).ok_or_else(|| {
         Failure::internal("what was measured is not what was planned: a result is missing")
-    })
+    })?;
+    context.accepted = read_record(&record_path(context.article))?;
+    Ok(record)
 }
 
 fn interrupted(context: &Context<'_>, options: &BuildOptions) -> Failure {

@@ -101,7 +101,7 @@ fn afresh<'a>(
         return Err(Failure::Article(problems));
     }
     let mut build = options.build.clone();
-    let context = Context::new(
+    let mut context = Context::new(
         project,
         pins,
         article,
@@ -111,7 +111,7 @@ fn afresh<'a>(
     if build.force == Force::Nothing {
         build.force = Force::Everything;
     }
-    let record = runtime()?.block_on(measured_record(&context, &build))?;
+    let record = runtime()?.block_on(measured_record(&mut context, &build))?;
     let built = judged(article, record, context.accepted.as_ref(), true, options)?;
     Ok(built.into())
 }

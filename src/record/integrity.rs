@@ -6,6 +6,8 @@
 //! `jq -cj .claims record.json | sha256sum` gives the same.
 
 use super::sha256_of;
+use indexmap::IndexMap;
+use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -179,56 +181,37 @@ struct Member {
     value: Range<usize>,
 }
 
-/// The members of the object that stands in `range`; none where there stands something else. The
-/// text is known to be JSON.
+/// The members of the object that stands in `range`; none where there stands something else.
 fn members(text: &str, range: Range<usize>) -> Vec<Member> {
-    let bytes = text.as_bytes();
-    let mut members: Vec<Member> = Vec::new();
-    let mut key: Option<Range<usize>> = None;
-    let mut value_start = 0;
-    let mut depth = 0;
-    let mut at = range.start;
-    let mut end_value = |key: &mut Option<Range<usize>>, start: usize, end: usize| {
-        if let Some(key) = key.take() {
-            let end = start + text[start..end].trim_end().len();
-            members.push(Member {
-                name: serde_json::from_str(&text[key.clone()]).unwrap_or_default(),
-                key,
-                value: start..end,
-            });
-        }
-    };
-    while at < range.end {
-        match bytes[at] {
-            b'"' => {
-                let end = string_end(bytes, at);
-                if depth == 1 && key.is_none() {
-                    key = Some(at..end);
-                }
-                at = end;
-                continue;
+    let found: IndexMap<String, &RawValue> = serde_json::from_str(&text[range]).unwrap_or_default();
+    found
+        .into_iter()
+        .map(|(name, value)| {
+            let value = value.get();
+            // It is borrowed from the text.
+            let start = value.as_ptr() as usize - text.as_ptr() as usize;
+            Member {
+                key: key(text, start, &name),
+                value: start..start + value.len(),
+                name,
             }
-            b':' if depth == 1 => {
-                let rest = &text[at + 1..range.end];
-                value_start = at + 1 + (rest.len() - rest.trim_start().len());
-            }
-            b',' if depth == 1 => end_value(&mut key, value_start, at),
-            b'{' => depth += 1,
-            // A list at the top is no object.
-            b'[' if depth == 0 => return Vec::new(),
-            b'[' => depth += 1,
-            b'}' | b']' => {
-                depth -= 1;
-                if depth == 0 {
-                    end_value(&mut key, value_start, at);
-                    break;
-                }
-            }
-            _ => {}
-        }
-        at += 1;
+        })
+        .collect()
+}
+
+/// Where the name of the value that begins at `start` stands.
+fn key(text: &str, start: usize, name: &str) -> Range<usize> {
+    let before = text[..start].trim_end().trim_end_matches(':').trim_end();
+    let quoted = json_string(name);
+    match before.strip_suffix(quoted.as_str()) {
+        Some(front) => front.len()..before.len(),
+        // Written with escapes of its own.
+        None => start..start + 1,
     }
-    members
+}
+
+fn json_string(text: &str) -> String {
+    serde_json::to_string(text).expect("a string serialises")
 }
 
 /// Behind the closing quote of the string that opens at `start`.
@@ -254,7 +237,7 @@ fn object(text: &str, members: &[Member], blank: &[&str]) -> String {
             } else {
                 compact(&text[member.value.clone()])
             };
-            format!("{}:{value}", &text[member.key.clone()])
+            format!("{}:{value}", json_string(&member.name))
         })
         .collect();
     format!("{{{}}}", members.join(","))
