@@ -16,8 +16,8 @@ mod template;
 
 use super::StartRequest;
 use super::embedded::cache::{Cache, RunDirectory};
-use super::embedded::{check_settings, setting_complaints, settings_file};
 use super::session::{Address, Host, Role, Session, log_tail};
+use super::settings::{check_settings, setting_complaints, settings_file};
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
 use container::{Container, Design, Limits, PORT, Reach};

@@ -15,6 +15,7 @@ mod embedded;
 mod fake;
 pub mod pins;
 pub mod session;
+mod settings;
 mod statement;
 mod trust;
 

@@ -6,7 +6,7 @@ use super::endpoint::Daemon;
 use super::image::Image;
 use crate::diagnostic::Diagnostic;
 use crate::engine::pins::Pin;
-use crate::engine::trust;
+use crate::engine::{settings, trust};
 use crate::exit_code::Failure;
 use crate::record::sha256_of;
 use std::io::{Read, Write};
@@ -90,7 +90,13 @@ async fn make(daemon: &Daemon, image: &Image, pin: &Pin) -> Result<Vec<u8>, Fail
         &Design {
             image,
             script: include_str!("initialise.sh"),
-            arguments: vec![pin.major().to_string(), trust::prepare_server()],
+            arguments: std::iter::once(trust::prepare_server())
+                .chain(
+                    settings::initdb_arguments(pin.major())
+                        .into_iter()
+                        .map(str::to_owned),
+                )
+                .collect(),
             reach: Reach::Nowhere,
             limits: Limits::default(),
         },

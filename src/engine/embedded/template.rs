@@ -6,8 +6,7 @@ use super::cache::{Cache, DATA};
 use super::user::User;
 use super::{libraries, process};
 use crate::diagnostic::Diagnostic;
-use crate::engine::session::Role;
-use crate::engine::{pins::Pin, trust};
+use crate::engine::{pins::Pin, settings, trust};
 use crate::exit_code::Failure;
 use std::fs;
 use std::io::{self, Write};
@@ -72,19 +71,7 @@ impl Templates<'_> {
         command
             .arg("--pgdata")
             .arg(data)
-            .args(["--username", Role::Tool.name(), "--auth", "trust"])
-            .args(["--no-locale", "--encoding", "UTF8", "--no-sync"])
-            // initdb would try how much this machine allows; the same everywhere is better.
-            .args([
-                "--set",
-                "shared_buffers=128MB",
-                "--set",
-                "max_connections=100",
-            ]);
-        if self.pin.major() >= 18 {
-            // The default of 18, and not of earlier versions; said so that it stays.
-            command.arg("--data-checksums");
-        }
+            .args(settings::initdb_arguments(self.pin.major()));
         let finished = process::finish(&mut command)
             .map_err(|error| self.failed("initdb", &error.to_string()))?;
         if finished.success {

@@ -54,7 +54,9 @@ impl Kind {
                 "raise `max_wal_size` and `checkpoint_timeout`, or measure less at a time: after a \
                  checkpoint the first touch of each page writes its whole image"
             }
-            Self::Autovacuum => "create the table WITH (autovacuum_enabled = off)",
+            Self::Autovacuum => {
+                "set `autovacuum: off`: without it the catalog is vacuumed too, whatever the tables say"
+            }
             Self::TooShort => "measure more rows, and do not quote this time",
             Self::CpuSteal => "measure timings again on a quieter machine",
             Self::Throttled => "give the container more CPU, or measure timings outside of it",

@@ -454,3 +454,48 @@ SELECT max(seen) = 30 FROM measured.e;
     assert_eq!(measured(&quick, "e", "n"), ["2"]);
     assert!(ran.stdout.contains("1 skipped"), "{}", ran.stdout);
 }
+
+/// The log is one for all of the cluster, and the catalog is vacuumed whatever the tables say.
+#[test]
+fn autovacuum_of_the_catalog_in_a_window_is_doubted() {
+    let experiment = |id: &str, settings: &str, measure: &str| {
+        format!(
+            "
+```sql experiment {id}
+--| settings: {settings}
+--| setup:
+DO $$
+BEGIN
+    FOR i IN 1..100 LOOP
+        EXECUTE format('CREATE TABLE t%s (a int)', i);
+        EXECUTE format('DROP TABLE t%s', i);
+    END LOOP;
+END $$;
+--| measure:
+{measure}
+```
+"
+        )
+    };
+    let until_vacuumed = "DO $$
+BEGIN
+    FOR i IN 1..600 LOOP
+        PERFORM pg_stat_clear_snapshot();
+        EXIT WHEN (SELECT sum(autovacuum_count) FROM pg_stat_sys_tables) > 0;
+        PERFORM pg_sleep(0.1);
+    END LOOP;
+END $$;";
+    let eager = "{autovacuum_naptime: 1s, autovacuum_vacuum_threshold: 1, \
+                 autovacuum_vacuum_scale_factor: 0}";
+    let record = built(&format!(
+        "{}{}",
+        experiment("vacuumed", eager, until_vacuumed),
+        experiment("quiet", "{autovacuum: off}", "SELECT pg_sleep(0.5);"),
+    ));
+    let doubted = |id: &str| {
+        let doubts = &record.experiments[id].doubts;
+        doubts.iter().any(|doubt| doubt.kind == "autovacuum")
+    };
+    assert!(doubted("vacuumed"));
+    assert!(!doubted("quiet"));
+}
