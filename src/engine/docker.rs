@@ -15,9 +15,10 @@ mod strays;
 mod template;
 
 use super::StartRequest;
-use super::embedded::cache::{Cache, RunDirectory};
+use super::cache::{Cache, RunDirectory};
 use super::session::{Address, Host, Role, Session, log_tail};
 use super::settings::{check_settings, setting_complaints, settings_file};
+use super::system::is_root;
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
 use container::{Container, Design, Limits, PORT, Reach};
@@ -375,9 +376,7 @@ fn socket_directory(run: &RunDirectory, owner: (u32, u32)) -> std::io::Result<Pa
 /// A socket in a shared folder is quicker than a port and needs no network, but only root can give
 /// the folder to the container's user.
 fn shares_sockets(daemon: &Daemon) -> bool {
-    // SAFETY: takes nothing and cannot fail.
-    let root = unsafe { libc::geteuid() } == 0;
-    cfg!(target_os = "linux") && root && daemon.endpoint.host.starts_with("unix://")
+    cfg!(target_os = "linux") && is_root() && daemon.endpoint.host.starts_with("unix://")
 }
 
 /// 128 random bits.

@@ -6,7 +6,6 @@
 //! version's template) → settings → server.
 
 mod binaries;
-pub(super) mod cache;
 pub(super) mod doctor;
 mod fetch;
 mod libraries;
@@ -16,13 +15,13 @@ mod template;
 mod user;
 
 use super::StartRequest;
+use super::cache::{Cache, DATA, RunDirectory};
 use super::pins::{Pin, platform};
 use super::session::{Address, Host, log_tail};
 use super::settings::{check_settings, setting_complaints, settings_file};
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
 use binaries::{Binaries, Origin, Search};
-use cache::{Cache, DATA, RunDirectory};
 use process::{ServerProcess, Stop};
 use std::collections::BTreeMap;
 use std::fs;

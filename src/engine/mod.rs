@@ -10,6 +10,7 @@
 // A diagnostic is large, and made when nothing is fast any more.
 #![allow(clippy::result_large_err)]
 
+mod cache;
 mod docker;
 mod embedded;
 mod fake;
@@ -17,6 +18,7 @@ pub mod pins;
 pub mod session;
 mod settings;
 mod statement;
+mod system;
 mod trust;
 
 pub use trust::{refuse_extension, refuse_setting};
@@ -71,7 +73,7 @@ pub struct Limits<'a> {
 
 /// Where binaries and data directories are kept when nothing else is said.
 pub fn default_cache() -> PathBuf {
-    embedded::cache::default_directory()
+    cache::default_directory()
 }
 
 /// A running server of one engine.

@@ -1,10 +1,10 @@
 //! Where the server's programs come from: a folder named by `REMEASURE_POSTGRES`, the cache, or
 //! else a download.
 
-use super::cache::Cache;
 use super::user::User;
 use super::{fetch, libraries, process};
 use crate::diagnostic::Diagnostic;
+use crate::engine::cache::Cache;
 use crate::engine::pins::{self, Pin};
 use crate::exit_code::Failure;
 use std::io;

@@ -1,10 +1,10 @@
 //! What the embedded engine would find on this machine.
 
 use super::binaries::{FOLDER_VARIABLE, installation, place};
-use super::cache::Cache;
 use super::fetch::{PIPS, Pip};
 use super::{libraries, process, user};
 use crate::diagnostic::Diagnostic;
+use crate::engine::cache::Cache;
 use crate::engine::pins::{self, Pin, Pins};
 use crate::engine::{Finding, Need};
 use std::path::Path;

@@ -7,6 +7,7 @@
 //! sends it then.
 
 use super::user::User;
+use crate::engine::system::signal;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -137,13 +138,6 @@ impl Drop for ServerProcess {
     }
 }
 
-fn signal(pid: u32, signal: libc::c_int) {
-    if let Ok(pid) = libc::pid_t::try_from(pid) {
-        // SAFETY: only sends a signal. That the process is gone by now is no error here.
-        unsafe { libc::kill(pid, signal) };
-    }
-}
-
 #[cfg(target_os = "linux")]
 fn die_with_parent(command: &mut Command) {
     // SAFETY: takes nothing and cannot fail.
@@ -199,42 +193,6 @@ impl Drop for Watcher {
         }
         let _ = self.shell.wait();
     }
-}
-
-/// Ends a server that still runs in the data directory of a dead run. Its process is taken for
-/// that server only when it works in that very directory.
-pub fn end_stray(data: &Path) {
-    let pid = std::fs::read_to_string(data.join("postmaster.pid"))
-        .ok()
-        .and_then(|text| text.lines().next()?.trim().parse::<u32>().ok());
-    let Some(pid) = pid.filter(|&pid| works_in(pid, data)) else {
-        return;
-    };
-    for stop in [Stop::Immediate, Stop::Kill] {
-        signal(pid, stop.signal());
-        let deadline = Instant::now() + Duration::from_secs(3);
-        while Instant::now() < deadline {
-            if !works_in(pid, data) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-}
-
-#[cfg(target_os = "linux")]
-fn works_in(pid: u32, data: &Path) -> bool {
-    std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|directory| directory == data)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn works_in(pid: u32, data: &Path) -> bool {
-    Command::new("ps")
-        .args(["-o", "command=", "-p", &pid.to_string()])
-        .output()
-        .is_ok_and(|output| {
-            String::from_utf8_lossy(&output.stdout).contains(data.to_string_lossy().as_ref())
-        })
 }
 
 /// What a program printed, and whether it succeeded.
@@ -297,28 +255,5 @@ mod tests {
         assert!(child.try_wait().unwrap().is_none());
         child.kill().unwrap();
         child.wait().unwrap();
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn a_stray_is_ended_only_where_it_works_in_the_dead_runs_directory() {
-        let data = tempfile::tempdir().unwrap();
-        let path = std::fs::canonicalize(data.path()).unwrap();
-        for (works_in, ends) in [(Path::new("/"), false), (path.as_path(), true)] {
-            let mut child = sleeper(works_in).spawn().unwrap();
-            let pid = format!("{}\n{}\n", child.id(), path.display());
-            std::fs::write(path.join("postmaster.pid"), pid).unwrap();
-            let stray = std::thread::spawn({
-                let path = path.clone();
-                move || end_stray(&path)
-            });
-            if ends {
-                assert!(!child.wait().unwrap().success());
-            }
-            stray.join().unwrap();
-            assert_eq!(child.try_wait().unwrap().is_some(), ends);
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
     }
 }

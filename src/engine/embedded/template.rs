@@ -2,10 +2,10 @@
 //! copy (40 ms instead of 600).
 
 use super::binaries::Binaries;
-use super::cache::{Cache, DATA};
 use super::user::User;
 use super::{libraries, process};
 use crate::diagnostic::Diagnostic;
+use crate::engine::cache::{Cache, DATA};
 use crate::engine::{pins::Pin, settings, trust};
 use crate::exit_code::Failure;
 use std::fs;

@@ -2,6 +2,7 @@
 //! `nobody`.
 
 use crate::diagnostic::Diagnostic;
+use crate::engine::system::is_root;
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -13,11 +14,6 @@ pub struct User {
     pub name: String,
     pub uid: u32,
     pub gid: u32,
-}
-
-pub fn is_root() -> bool {
-    // SAFETY: takes nothing and cannot fail.
-    unsafe { libc::geteuid() == 0 }
 }
 
 /// The user that the server is to run as; None: as ourselves.

@@ -1,12 +1,16 @@
-//! The embedded engine's folder: binaries, initialised data directories, and a folder for each
-//! run, which goes away with the run even when the program is killed.
+//! The folder of the engines: binaries, initialised data directories, and a folder for each run,
+//! which goes away with the run even when the program is killed.
 //!
 //! ```text
 //! postgres/<version>-<hash>/   binaries; appears complete or not at all
 //! templates/<version>-<hash>/  an initialised data directory; likewise
+//! images/<version>-<image>…   an initialised data directory of an image
 //! runs/<name>/                 one a running server, download or initdb; locked while in use
 //! ```
 
+mod stray;
+
+use super::system::is_root;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -17,7 +21,7 @@ pub fn default_directory() -> PathBuf {
     let of_variable =
         |name| std::env::var_os(name).filter(|value: &std::ffi::OsString| !value.is_empty());
     // As root the server runs as another user, who may not enter root's home.
-    if super::user::is_root() {
+    if is_root() {
         return PathBuf::from("/var/cache/remeasure");
     }
     match (of_variable("XDG_CACHE_HOME"), of_variable("HOME")) {
@@ -113,7 +117,7 @@ impl Cache {
                 Err(_) => true,
             };
             if !held {
-                super::process::end_stray(&path.join(DATA));
+                stray::end(&path.join(DATA));
                 clear(&path);
             }
         }
