@@ -4,7 +4,7 @@
 //! ```text
 //! postgres/<version>-<hash>/   binaries; appears complete or not at all
 //! templates/<version>-<hash>/  an initialised data directory; likewise
-//! images/<version>-<image>…   an initialised data directory of an image
+//! images/<version>-<image>.tar.gz  the same of an image, packed
 //! runs/<name>/                 one a running server, download or initdb; locked while in use
 //! ```
 
@@ -79,6 +79,10 @@ impl Cache {
         self.root.join("templates")
     }
 
+    pub fn images(&self) -> PathBuf {
+        self.root.join("images")
+    }
+
     fn runs(&self) -> PathBuf {
         self.root.join("runs")
     }
@@ -133,6 +137,36 @@ impl Cache {
             Err(_) if place.is_dir() => Ok(()),
             result => result,
         }
+    }
+}
+
+/// Copies a data directory. Files are copied by the kernel (shared on file systems that can). An
+/// owner is given by user and group.
+pub fn copy(from: &Path, to: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
+    let permissions = fs::metadata(from)?.permissions();
+    match fs::create_dir(to) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target, owner)?;
+        } else {
+            fs::copy(entry.path(), &target)?;
+            own(&target, owner)?;
+        }
+    }
+    fs::set_permissions(to, permissions)?;
+    own(to, owner)
+}
+
+/// Gives a file to its owner, where there is one to give it to.
+pub fn own(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
+    match owner {
+        Some((user, group)) => std::os::unix::fs::lchown(path, Some(user), Some(group)),
+        None => Ok(()),
     }
 }
 
@@ -296,5 +330,23 @@ mod tests {
             cache.publish(&made, &place).unwrap();
         }
         assert_eq!(fs::read_to_string(place.join("by")).unwrap(), "first");
+    }
+
+    #[test]
+    fn a_copy_has_the_same_files_and_permissions() {
+        let root = tempfile::tempdir().unwrap();
+        let from = root.path().join("from");
+        fs::create_dir_all(from.join("base/1")).unwrap();
+        fs::write(from.join("base/1/1255"), "page").unwrap();
+        fs::write(from.join("PG_VERSION"), "16\n").unwrap();
+        fs::set_permissions(&from, fs::Permissions::from_mode(0o700)).unwrap();
+        fs::set_permissions(from.join("PG_VERSION"), fs::Permissions::from_mode(0o600)).unwrap();
+
+        let to = root.path().join("to");
+        copy(&from, &to, None).unwrap();
+        assert_eq!(fs::read_to_string(to.join("base/1/1255")).unwrap(), "page");
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&to), 0o700);
+        assert_eq!(mode(&to.join("PG_VERSION")), 0o600);
     }
 }

@@ -1,6 +1,6 @@
 //! The docker engine: the pinned image in a container of Docker or Podman. The container has no
 //! network, no capability and a read-only root; it is reached by a socket in a folder that it
-//! shares with this machine, and it dies with this program, also on `kill -9`.
+//! shares with this machine, else by a port, and it dies with this program, also on `kill -9`.
 //!
 //! [`DockerServer::start`]: daemon → strays of dead runs removed → image (pulled where it is
 //! missing) → container with a data directory → settings → server, ready once a login has answered.
@@ -11,6 +11,8 @@ mod endpoint;
 mod error;
 mod guard;
 mod image;
+mod limits;
+mod place;
 mod strays;
 mod template;
 
@@ -18,14 +20,16 @@ use super::StartRequest;
 use super::cache::{Cache, RunDirectory};
 use super::session::{Address, Host, Role, Session, log_tail};
 use super::settings::{check_settings, setting_complaints, settings_file};
-use super::system::is_root;
+use super::storage;
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
-use container::{Container, Design, Limits, PORT, Reach};
+use container::{Container, Design, PORT};
 use endpoint::Daemon;
 use image::Image;
+use limits::{ALL_GRANTED, Granted, Limits};
+use place::Place;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A running server. Dropping it ends its container.
@@ -36,18 +40,18 @@ pub struct DockerServer {
     image: Image,
     settings: BTreeMap<String, String>,
     address: Address,
-    /// What the container was granted, as the daemon says, and what it runs.
+    /// What the container was granted, and what it runs.
     facts: BTreeMap<String, String>,
-    /// Who the data directory belongs to.
-    owner: (u32, u32),
+    place: Place,
+    /// How many processes it may have.
+    processes: i64,
     /// How often the server was started.
     starts: usize,
     // Last: its folder goes after the container.
-    _run: RunDirectory,
+    _run: Arc<RunDirectory>,
 }
 
 const LOG: &str = "log";
-const SOCKET: &str = "socket";
 /// As long as recovery and a large shared memory may take.
 const START_LIMIT: Duration = Duration::from_secs(120);
 const ENDED: &str = "remeasure: the server ended with status";
@@ -81,58 +85,65 @@ impl DockerServer {
         let image = image::present(&daemon, pinned, request.offline, request.progress).await?;
         let unusable = |error: std::io::Error| Failure::io("use", request.cache, &error);
         let cache = Cache::open(request.cache).map_err(unusable)?;
-        let template = template::template(
-            &daemon,
-            &image,
-            request.pin,
-            request.cache,
-            request.progress,
-        )
-        .await?;
-        let run = cache.run_directory().map_err(unusable)?;
-        let socket = match shares_sockets(&daemon) {
-            true => Some(socket_directory(&run, template.owner).map_err(unusable)?),
-            false => None,
+        let shared = place::shares_folders(&daemon).await;
+        let (pin, progress) = (request.pin, request.progress);
+        let template = template::template(&daemon, &image, pin, &cache, shared, progress).await?;
+        let run = Arc::new(cache.run_directory().map_err(unusable)?);
+        let place = Place::new(&image, &template, &run).map_err(unusable)?;
+        let limits = Limits::asked(request)?;
+        let design = Design {
+            image: &image,
+            script: include_str!("docker/supervisor.sh"),
+            arguments: arguments(place.socket().is_some()),
+            reach: place.reach(),
+            user: place.user(),
+            limits: limits.clone(),
         };
-        let container = Container::create(
-            &daemon,
-            &Design {
-                image: &image,
-                script: include_str!("docker/supervisor.sh"),
-                arguments: arguments(socket.is_some()),
-                reach: socket.as_deref().map_or(Reach::Port, Reach::Socket),
-                limits: limits(request)?,
-            },
-        )
-        .await?;
+        let log = run.path().join(LOG);
+        // The container starts at once and is filled meanwhile or afterwards: what is attached to
+        // dies with us.
+        let copying = {
+            let (copying, run) = (place.copying(&template), Arc::clone(&run));
+            tokio::task::spawn_blocking(move || {
+                let copied = copying();
+                // Not before, also where this program is interrupted: the folder goes with it.
+                drop(run);
+                copied
+            })
+        };
+        let mut container = Container::create(&daemon, &design).await?;
+        container.start(Some(&log)).await?;
+        let copied = copying.await.map_err(std::io::Error::other);
+        copied.flatten().map_err(unusable)?;
+        place.unpack(&container, template).await?;
         let mut server = Self {
             container: Some(container),
             daemon,
             image,
             settings: request.settings.clone(),
             address: Address {
-                host: match socket {
-                    Some(directory) => Host::Socket(directory),
+                host: match place.socket() {
+                    Some(directory) => Host::Socket(directory.to_owned()),
                     None => Host::Loopback {
                         password: password().map_err(unusable)?,
                     },
                 },
                 port: PORT,
-                log: run.path().join(LOG),
+                log,
             },
             facts: BTreeMap::new(),
-            owner: template.owner,
+            place,
+            processes: limits.processes.unwrap_or(0),
             starts: 0,
             _run: run,
         };
-        let log = server.address.log.clone();
-        let container = server.container_mut()?;
-        // The container starts at once and is filled afterwards: what is attached to dies with us.
-        container.start(Some(&log)).await?;
-        container.upload(&template.folder, template.tar).await?;
         server.open_the_port().await?;
         server.launch(&BTreeMap::new()).await?;
-        server.facts = server.read_facts().await?;
+        let granted = server.granted().await?;
+        for line in granted.differs_from(&limits) {
+            progress(&line);
+        }
+        server.facts = server.facts_with(&granted);
         Ok(server)
     }
 
@@ -155,13 +166,9 @@ impl DockerServer {
             .map_err(|said| {
                 Failure::Engine(Diagnostic::error("no password can be set").note(said))
             })?;
-        let (folder, below) = template::place(&self.image);
         let rules = "local all all trust\nhost all all all scram-sha-256\n";
-        let tar =
-            packed(&below, &[("pg_hba.conf", rules.to_owned())], self.owner).map_err(|error| {
-                Failure::io("pack the rules of", Path::new(&self.image.data), &error)
-            })?;
-        container.upload(&folder, tar).await?;
+        let files = [("pg_hba.conf", rules.to_owned())];
+        self.place.write(container, &files).await?;
         self.address.port = container.published_port().await?;
         Ok(())
     }
@@ -175,35 +182,40 @@ impl DockerServer {
         self.image.digest.clone()
     }
 
-    /// Such as `overlay2`… is the daemon's matter; what is known is where it runs.
+    /// Of a volume only the daemon knows where it lies.
     pub fn storage(&self) -> String {
-        format!("a volume of {}", self.daemon.version)
+        match self.place.volume() {
+            Some(folder) => storage::of(folder),
+            None => format!("a volume of {}", self.daemon.version),
+        }
     }
 
     pub fn facts(&self) -> BTreeMap<String, String> {
         self.facts.clone()
     }
 
-    async fn read_facts(&self) -> Result<BTreeMap<String, String>, Failure> {
-        let granted = self.container()?.granted().await?;
-        let amount = |value: Option<i64>| value.map(|value| value.to_string());
-        let facts = [
-            ("daemon", Some(self.daemon.version.clone())),
-            ("image", Some(self.image.id.clone())),
-            ("platform", Some(self.image.platform.clone())),
-            ("memory_bytes", amount(granted.memory_bytes)),
-            (
-                "cpus",
-                granted
-                    .nano_cpus
-                    .map(|nano| (nano as f64 / 1e9).to_string()),
-            ),
-            ("shm_bytes", amount(granted.shm_bytes)),
+    /// As the container's first process has printed it, which is before the server's own words.
+    async fn granted(&self) -> Result<Granted, Failure> {
+        let container = self.container()?;
+        let deadline = Instant::now() + Duration::from_secs(5);
+        loop {
+            let printed = container.printed();
+            if printed.contains(ALL_GRANTED) || Instant::now() >= deadline {
+                return Ok(Granted::read(&printed));
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    }
+
+    fn facts_with(&self, granted: &Granted) -> BTreeMap<String, String> {
+        let of_the_daemon = [
+            ("daemon", self.daemon.version.clone()),
+            ("image", self.image.id.clone()),
+            ("platform", self.image.platform.clone()),
         ];
-        Ok(facts
-            .into_iter()
-            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
-            .collect())
+        (of_the_daemon.into_iter().chain(granted.facts()))
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
     }
 
     pub fn log_tail(&self, lines: usize) -> String {
@@ -271,18 +283,23 @@ impl DockerServer {
                 .iter()
                 .map(|(name, value)| (name.clone(), value.clone())),
         );
-        let data = self.image.data.clone();
-        let (folder, below) = template::place(&self.image);
         let files = [
             ("remeasure.conf", settings_file(&settings)),
             // What `ALTER SYSTEM` has set since would go before them.
             ("postgresql.auto.conf", String::new()),
         ];
-        let tar = packed(&below, &files, self.owner)
-            .map_err(|error| Failure::io("pack the settings of", Path::new(&data), &error))?;
-        let printed_before = self.container()?.printed().len();
+        let container = self.container()?;
+        let printed_before = container.printed().len();
         let ends_before = self.ends();
-        self.container()?.upload(&folder, tar).await?;
+        match self.starts {
+            0 => self.place.write_first(container, &files).await?,
+            _ => self.place.write(container, &files).await?,
+        }
+        let processes = limits::processes(&settings);
+        if processes > self.processes {
+            container.allow_processes(processes).await?;
+            self.processes = processes;
+        }
         self.container_mut()?.write("start\n").await?;
         self.starts += 1;
         let deadline = Instant::now() + START_LIMIT;
@@ -349,115 +366,10 @@ fn arguments(socket: bool) -> Vec<String> {
     .to_vec()
 }
 
-/// A tar of small files.
-fn packed(folder: &Path, files: &[(&str, String)], owner: (u32, u32)) -> std::io::Result<Vec<u8>> {
-    let mut tar = tar::Builder::new(Vec::new());
-    for (name, content) in files {
-        let mut header = tar::Header::new_gnu();
-        header.set_size(content.len() as u64);
-        header.set_mode(0o600);
-        header.set_uid(owner.0.into());
-        header.set_gid(owner.1.into());
-        tar.append_data(&mut header, folder.join(name), content.as_bytes())?;
-    }
-    tar.into_inner()
-}
-
-/// The folder that the container's server makes its socket in: nobody else may enter it.
-fn socket_directory(run: &RunDirectory, owner: (u32, u32)) -> std::io::Result<PathBuf> {
-    use std::os::unix::fs::PermissionsExt;
-    let directory = run.directory_elsewhere()?.join(SOCKET);
-    std::fs::create_dir(&directory)?;
-    std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o700))?;
-    std::os::unix::fs::chown(&directory, Some(owner.0), Some(owner.1))?;
-    Ok(directory)
-}
-
-/// A socket in a shared folder is quicker than a port and needs no network, but only root can give
-/// the folder to the container's user.
-fn shares_sockets(daemon: &Daemon) -> bool {
-    cfg!(target_os = "linux") && is_root() && daemon.endpoint.host.starts_with("unix://")
-}
-
 /// 128 random bits.
 fn password() -> std::io::Result<String> {
     use std::io::Read;
     let mut bits = [0_u8; 16];
     std::fs::File::open("/dev/urandom")?.read_exact(&mut bits)?;
     Ok(bits.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-fn limits(request: &StartRequest<'_>) -> Result<Limits, Failure> {
-    let asked = &request.limits;
-    let bytes = |name: &str, value: Option<&str>| match value {
-        None => Ok(None),
-        Some(value) => memory_bytes(value).map(Some).ok_or_else(|| {
-            Failure::article(
-                Diagnostic::error(format!("`{name}: {value}` is no size"))
-                    .hint("write a number with kB, MB, GB or TB"),
-            )
-        }),
-    };
-    let shared = bytes("shm_size", asked.shm_size)?;
-    let cpus = asked.cpus.and_then(|cpus| cpus.parse::<f64>().ok());
-    Ok(Limits {
-        memory_bytes: bytes("memory", asked.memory)?,
-        nano_cpus: cpus.map(|cpus| (cpus * 1e9) as i64),
-        shm_bytes: Some(shared.unwrap_or_else(|| shared_memory(request.settings))),
-    })
-}
-
-/// What `/dev/shm` must hold: parallel workers share their memory there, an index build as much as
-/// `maintenance_work_mem`, a hash join a multiple of `work_mem`.
-fn shared_memory(settings: &BTreeMap<String, String>) -> i64 {
-    const MEGABYTE: i64 = 1 << 20;
-    let of = |name: &str, default: i64| {
-        settings
-            .get(name)
-            .and_then(|value| memory_bytes(value))
-            .unwrap_or(default)
-    };
-    let work = of("work_mem", 4 * MEGABYTE);
-    let maintenance = of("maintenance_work_mem", 64 * MEGABYTE);
-    64 * MEGABYTE + 2 * maintenance + 16 * work.max(4 * MEGABYTE)
-}
-
-/// `512MB` as Postgres means it; a number alone is in kB, as these settings have it.
-fn memory_bytes(value: &str) -> Option<i64> {
-    let value = value.trim();
-    let digits = value
-        .find(|c: char| !c.is_ascii_digit())
-        .unwrap_or(value.len());
-    let number: i64 = value[..digits].parse().ok()?;
-    let unit = match value[digits..].trim() {
-        "B" => 1,
-        "" | "kB" => 1 << 10,
-        "MB" => 1 << 20,
-        "GB" => 1 << 30,
-        "TB" => 1_i64 << 40,
-        _ => return None,
-    };
-    number.checked_mul(unit)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shared_memory_grows_with_the_settings() {
-        let settings = |pairs: &[(&str, &str)]| {
-            pairs
-                .iter()
-                .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))
-                .collect()
-        };
-        let megabytes = |pairs: &[(&str, &str)]| shared_memory(&settings(pairs)) >> 20;
-        assert_eq!(megabytes(&[]), 256);
-        assert_eq!(
-            megabytes(&[("maintenance_work_mem", "1GB")]),
-            64 + 2048 + 64
-        );
-        assert_eq!(megabytes(&[("work_mem", "65536")]), 64 + 128 + 1024);
-    }
 }

@@ -10,7 +10,6 @@ pub(super) mod doctor;
 mod fetch;
 mod libraries;
 mod process;
-pub(super) mod storage;
 mod template;
 mod user;
 
@@ -19,6 +18,7 @@ use super::cache::{Cache, DATA, RunDirectory};
 use super::pins::{Pin, platform};
 use super::session::{Address, Host, log_tail};
 use super::settings::{check_settings, setting_complaints, settings_file};
+use super::storage;
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
 use binaries::{Binaries, Origin, Search};

@@ -18,6 +18,7 @@ pub mod pins;
 pub mod session;
 mod settings;
 mod statement;
+mod storage;
 mod system;
 mod trust;
 
@@ -130,7 +131,7 @@ pub fn identity(choice: &EngineChoice, pin: &Pin) -> Result<Identity, Failure> {
 
 /// Filesystem and device that data directories lie on, such as `ext4 on /dev/vda`.
 pub fn storage(cache: &Path) -> String {
-    embedded::storage::of(cache)
+    storage::of(cache)
 }
 
 /// Starts a server of the pinned version. A [`Failure::Article`] is about a setting and has no

@@ -6,12 +6,17 @@ use super::endpoint::Daemon;
 use super::error::{failure, full_text};
 use super::guard::Guard;
 use super::image::Image;
+pub use super::limits::Limits;
+use super::place::Inside;
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
 use bollard::Docker;
 use bollard::container::LogOutput;
 use bollard::exec::StartExecResults;
-use bollard::models::{ContainerCreateBody, ExecConfig, HostConfig, PortBinding};
+use bollard::models::{
+    ContainerCreateBody, ContainerUpdateBody, ExecConfig, HostConfig, Mount, MountType,
+    MountVolumeOptions, PortBinding,
+};
 use bollard::query_parameters::{
     AttachContainerOptionsBuilder, CreateContainerOptionsBuilder, RemoveContainerOptionsBuilder,
     UploadToContainerOptionsBuilder,
@@ -33,6 +38,8 @@ pub struct Design<'a> {
     pub script: &'a str,
     pub arguments: Vec<String>,
     pub reach: Reach<'a>,
+    /// A name that the image knows, or `uid:gid`.
+    pub user: String,
     pub limits: Limits,
 }
 
@@ -41,22 +48,19 @@ pub struct Design<'a> {
 pub enum Reach<'a> {
     /// Not at all.
     Nowhere,
-    /// By a folder of this machine in place of `/var/run/postgresql`.
-    Socket(&'a Path),
+    /// By a folder of this machine in place of `/var/run/postgresql`; another is mounted in place of
+    /// the volume.
+    Folders {
+        volume: &'a Path,
+        at: &'a str,
+        socket: &'a Path,
+    },
     /// By a port of the loopback interface.
     Port,
 }
 
 /// Where the server listens in the container.
 pub const PORT: u16 = 5432;
-
-/// What the container may use; None: whatever there is.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Limits {
-    pub memory_bytes: Option<i64>,
-    pub nano_cpus: Option<i64>,
-    pub shm_bytes: Option<i64>,
-}
 
 /// A container, from its creation on. Dropping it lets the daemon end and remove it.
 pub struct Container {
@@ -83,9 +87,6 @@ impl std::fmt::Debug for Container {
             .finish()
     }
 }
-
-/// More processes than a server with a hundred connections and all their workers.
-const PROCESSES: i64 = 1024;
 
 impl Container {
     /// Creates the container; nothing in it runs yet.
@@ -246,20 +247,16 @@ impl Container {
         }
     }
 
-    /// What the kernel granted, read back.
-    pub async fn granted(&self) -> Result<Limits, Failure> {
-        let found = self
-            .docker
-            .inspect_container(&self.name, None)
+    /// Lets it have so many processes.
+    pub async fn allow_processes(&self, processes: i64) -> Result<(), Failure> {
+        let update = ContainerUpdateBody {
+            pids_limit: Some(processes),
+            ..ContainerUpdateBody::default()
+        };
+        self.docker
+            .update_container(&self.name, update)
             .await
-            .map_err(|error| failure("describe a container", &error))?;
-        let host = found.host_config.unwrap_or_default();
-        let set = |value: Option<i64>| value.filter(|value| *value > 0);
-        Ok(Limits {
-            memory_bytes: set(host.memory),
-            nano_cpus: set(host.nano_cpus),
-            shm_bytes: set(host.shm_size),
-        })
+            .map_err(|error| failure("let a container have more processes", &error))
     }
 
     /// The loopback port that the container's own is published at.
@@ -350,16 +347,17 @@ fn body(design: &Design<'_>) -> ContainerCreateBody {
     };
     let mut entrypoint = words(&["sh", "-c", design.script, "remeasure"]);
     entrypoint.extend(design.arguments.iter().cloned());
-    let binds = match design.reach {
-        Reach::Socket(directory) => {
-            Some(vec![format!("{}:/var/run/postgresql", directory.display())])
-        }
-        Reach::Nowhere | Reach::Port => None,
-    };
+    let labels = HashMap::from([(LABEL.to_owned(), super::strays::run_label())]);
     let mut tmpfs = HashMap::from([("/tmp".to_owned(), "mode=1777".to_owned())]);
-    if binds.is_none() {
+    let mut security = words(&["no-new-privileges"]);
+    let mounts = if let Reach::Folders { volume, at, socket } = design.reach {
+        // Else a system with SELinux lets no container into folders of ours.
+        security.push("label=disable".to_owned());
+        vec![folder(volume, at), folder(socket, "/var/run/postgresql")]
+    } else {
         tmpfs.insert("/var/run/postgresql".to_owned(), "mode=1777".to_owned());
-    }
+        vec![volume(design.image, labels.clone())]
+    };
     let limits = &design.limits;
     let published = matches!(design.reach, Reach::Port);
     let port = format!("{PORT}/tcp");
@@ -373,7 +371,7 @@ fn body(design: &Design<'_>) -> ContainerCreateBody {
         entrypoint: Some(entrypoint),
         cmd: Some(Vec::new()),
         // The official image allows any user; with this one it needs no privilege at all.
-        user: Some("postgres".to_owned()),
+        user: Some(design.user.clone()),
         env: Some(words(&["LC_ALL=C", "TZ=UTC"])),
         open_stdin: Some(true),
         stdin_once: Some(true),
@@ -382,20 +380,17 @@ fn body(design: &Design<'_>) -> ContainerCreateBody {
         attach_stderr: Some(true),
         network_disabled: Some(!published),
         exposed_ports: published.then(|| vec![port.clone()]),
-        labels: Some(HashMap::from([(
-            LABEL.to_owned(),
-            super::strays::run_label(),
-        )])),
+        labels: Some(labels),
         host_config: Some(HostConfig {
             auto_remove: Some(true),
             network_mode: (!published).then(|| "none".to_owned()),
             port_bindings: published.then(|| HashMap::from([(port, Some(vec![loopback]))])),
-            binds,
+            mounts: Some(mounts),
             tmpfs: Some(tmpfs),
             readonly_rootfs: Some(true),
             cap_drop: Some(words(&["ALL"])),
-            security_opt: Some(words(&["no-new-privileges"])),
-            pids_limit: Some(PROCESSES),
+            security_opt: Some(security),
+            pids_limit: limits.processes,
             memory: limits.memory_bytes,
             // As much as the memory: no swap.
             memory_swap: limits.memory_bytes,
@@ -404,5 +399,27 @@ fn body(design: &Design<'_>) -> ContainerCreateBody {
             ..HostConfig::default()
         }),
         ..ContainerCreateBody::default()
+    }
+}
+
+fn folder(source: &Path, target: &str) -> Mount {
+    Mount {
+        source: Some(source.display().to_string()),
+        target: Some(target.to_owned()),
+        typ: Some(MountType::BIND),
+        ..Mount::default()
+    }
+}
+
+/// In place of the image's own volume, so that it bears our label.
+fn volume(image: &Image, labels: HashMap<String, String>) -> Mount {
+    Mount {
+        target: Some(Inside::of(image).folder),
+        typ: Some(MountType::VOLUME),
+        volume_options: Some(MountVolumeOptions {
+            labels: Some(labels),
+            ..MountVolumeOptions::default()
+        }),
+        ..Mount::default()
     }
 }

@@ -1,70 +1,131 @@
-//! Containers of runs that died before their container could die with them: known by their label,
-//! which says on which boot of which machine and in which process they began.
+//! Containers and volumes of runs that died before they could die with them: known by their label,
+//! which says on which boot of which machine, and as which process, their run began.
 
 use super::container::LABEL;
 use super::endpoint::Daemon;
-use bollard::query_parameters::{ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
+use crate::engine::system;
+use bollard::errors::Error;
+use bollard::query_parameters::{
+    ListContainersOptionsBuilder, ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder,
+    RemoveVolumeOptionsBuilder,
+};
 use std::collections::HashMap;
 
-/// The label of this process's containers: `<boot>/<pid>`.
+/// One process as no other is called: numbers of processes come again, on other machines, in
+/// containers, after a restart, and after a while.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Run {
+    boot: String,
+    numbers: String,
+    pid: u32,
+    beginning: String,
+}
+
+impl Run {
+    fn ours() -> Self {
+        let pid = std::process::id();
+        Self {
+            boot: system::boot(),
+            numbers: system::process_numbers(),
+            pid,
+            beginning: system::beginning(pid),
+        }
+    }
+
+    fn label(&self) -> String {
+        let Self {
+            boot,
+            numbers,
+            pid,
+            beginning,
+        } = self;
+        format!("{boot}/{numbers}/{pid}/{beginning}")
+    }
+
+    fn read(label: &str) -> Option<Self> {
+        let mut parts = label.split('/').map(str::to_owned);
+        let run = Self {
+            boot: parts.next()?,
+            numbers: parts.next()?,
+            pid: parts.next()?.parse().ok()?,
+            beginning: parts.next()?,
+        };
+        parts.next().is_none().then_some(run)
+    }
+
+    /// Whether this run is dead for certain. Of a run on another machine, or in a container, nothing
+    /// is known: it is left alone. `beginning` gives when the process of a number began; None: there
+    /// is none.
+    fn is_dead(&self, ours: &Self, beginning: &dyn Fn(u32) -> Option<String>) -> bool {
+        let here = !ours.boot.is_empty() && self.boot == ours.boot && self.numbers == ours.numbers;
+        here && beginning(self.pid).is_none_or(|found| found != self.beginning)
+    }
+}
+
+/// The label of what this process makes.
 pub fn run_label() -> String {
-    format!("{}/{}", boot(), std::process::id())
+    Run::ours().label()
 }
 
-/// Changes with each boot, and differs between machines; empty where the system does not say.
-fn boot() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .map(|text| text.trim().to_owned())
-        .unwrap_or_default()
+/// What dead runs of this machine have left on a daemon.
+#[derive(Debug, Default)]
+pub struct Strays {
+    pub containers: Vec<String>,
+    pub volumes: Vec<String>,
 }
 
-/// Removes what dead runs of this machine have left; gives how many. A run of another machine
-/// (that uses the same daemon) is left alone, and so is one whose process lives.
-pub async fn remove(daemon: &Daemon) -> Result<usize, bollard::errors::Error> {
+/// Finds them.
+pub async fn find(daemon: &Daemon) -> Result<Strays, Error> {
+    let ours = Run::ours();
+    let beginning = |pid| system::lives(pid).then(|| system::beginning(pid));
+    let is_stray = |labels: &HashMap<String, String>| {
+        let run = labels.get(LABEL).and_then(|label| Run::read(label));
+        run.is_some_and(|run| run.is_dead(&ours, &beginning))
+    };
     let filters = HashMap::from([("label".to_owned(), vec![LABEL.to_owned()])]);
-    let options = ListContainersOptionsBuilder::new()
+    let all = ListContainersOptionsBuilder::new()
         .all(true)
         .filters(&filters)
         .build();
-    let mut removed = 0;
-    for container in daemon.docker.list_containers(Some(options)).await? {
-        let label = container
-            .labels
-            .unwrap_or_default()
-            .remove(LABEL)
-            .unwrap_or_default();
-        let (Some(id), true) = (container.id, is_stray(&label, &boot(), &lives)) else {
-            continue;
-        };
+    let containers = daemon.docker.list_containers(Some(all)).await?;
+    let all = ListVolumesOptionsBuilder::new().filters(&filters).build();
+    let volumes = daemon.docker.list_volumes(Some(all)).await?;
+    Ok(Strays {
+        containers: containers
+            .into_iter()
+            .filter(|container| container.labels.as_ref().is_some_and(is_stray))
+            .filter_map(|container| container.id)
+            .collect(),
+        volumes: (volumes.volumes.into_iter().flatten())
+            .filter(|volume| is_stray(&volume.labels))
+            .map(|volume| volume.name)
+            .collect(),
+    })
+}
+
+/// Finds and removes them; gives those that are gone.
+pub async fn remove(daemon: &Daemon) -> Result<Strays, Error> {
+    let found = find(daemon).await?;
+    let mut removed = Strays::default();
+    for id in found.containers {
         let options = RemoveContainerOptionsBuilder::new()
             .force(true)
             .v(true)
             .build();
         // Another run may be removing it at the same time.
-        if daemon
-            .docker
-            .remove_container(&id, Some(options))
-            .await
-            .is_ok()
-        {
-            removed += 1;
+        let done = daemon.docker.remove_container(&id, Some(options)).await;
+        if done.is_ok() {
+            removed.containers.push(id);
+        }
+    }
+    for name in found.volumes {
+        let options = RemoveVolumeOptionsBuilder::new().force(true).build();
+        // Most have gone with their container, which is no error here.
+        if (daemon.docker.remove_volume(&name, Some(options)).await).is_ok() {
+            removed.volumes.push(name);
         }
     }
     Ok(removed)
-}
-
-fn is_stray(label: &str, boot: &str, lives: &dyn Fn(u32) -> bool) -> bool {
-    let Some((its_boot, pid)) = label.rsplit_once('/') else {
-        return false;
-    };
-    its_boot == boot && pid.parse().is_ok_and(|pid| !lives(pid))
-}
-
-fn lives(pid: u32) -> bool {
-    // SAFETY: signal 0 only asks whether the process is there.
-    let answer = libc::pid_t::try_from(pid).map(|pid| unsafe { libc::kill(pid, 0) });
-    let not_ours = || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM);
-    answer.is_ok_and(|answer| answer == 0 || not_ours())
 }
 
 #[cfg(test)]
@@ -73,16 +134,34 @@ mod tests {
 
     #[test]
     fn only_what_a_dead_run_of_this_boot_left_is_a_stray() {
-        let lives = |pid: u32| pid == 7;
+        let ours = Run::read("boot/pid:[1]/5/100").unwrap();
+        let beginning = |pid: u32| (pid == 7).then(|| "200".to_owned());
         for (label, stray) in [
-            ("boot/8", true),
-            ("boot/7", false),
-            ("other/8", false),
-            ("boot/", false),
-            ("8", false),
+            ("boot/pid:[1]/8/150", true),
+            ("boot/pid:[1]/7/200", false),
+            // The number was given to another process since.
+            ("boot/pid:[1]/7/150", true),
+            // Another machine, another container.
+            ("other/pid:[1]/8/150", false),
+            ("boot/pid:[2]/8/150", false),
         ] {
-            assert_eq!(is_stray(label, "boot", &lives), stray, "{label}");
+            let run = Run::read(label).unwrap();
+            assert_eq!(run.is_dead(&ours, &beginning), stray, "{label}");
+            assert_eq!(run.label(), label);
         }
-        assert!(!is_stray(&run_label(), &boot(), &super::lives));
+        for label in ["", "8", "boot/8", "boot/pid:[1]/x/1", "boot/pid:[1]/8/1/2"] {
+            assert_eq!(Run::read(label), None, "{label}");
+        }
+        // A system that does not tell one boot from another.
+        let nowhere = Run::read("//8/").unwrap();
+        assert!(!nowhere.is_dead(&Run::read("//5/").unwrap(), &|_| None));
+    }
+
+    #[test]
+    fn this_very_run_is_no_stray() {
+        let ours = Run::ours();
+        let beginning = |pid| system::lives(pid).then(|| system::beginning(pid));
+        assert!(!ours.is_dead(&ours, &beginning));
+        assert_eq!(Run::read(&run_label()), Some(ours));
     }
 }

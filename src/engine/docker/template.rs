@@ -1,11 +1,14 @@
 //! The initialised data directory of an image, made once with the image's own programs and kept in
-//! the cache as a tar; each start unpacks it into the container's volume.
+//! the cache: as a tar, and where folders are shared with containers unpacked, to be copied.
 
 use super::container::{Container, Design, Limits, Reach};
 use super::endpoint::Daemon;
 use super::image::Image;
+use super::place::Inside;
 use crate::diagnostic::Diagnostic;
+use crate::engine::cache::{Cache, own};
 use crate::engine::pins::Pin;
+use crate::engine::system::is_root;
 use crate::engine::{settings, trust};
 use crate::exit_code::Failure;
 use crate::record::sha256_of;
@@ -17,41 +20,36 @@ use std::time::{Duration, Instant};
 const LAYOUT: u32 = 1;
 const INITDB_LIMIT: Duration = Duration::from_secs(300);
 
-/// A data directory to unpack.
+/// A fresh data directory.
 pub struct Template {
-    /// Gzipped, its paths relative to `folder`.
-    pub tar: Vec<u8>,
-    /// In the container: the volume that holds the data directory.
-    pub folder: String,
-    /// Who owns the files: the image's `postgres`.
+    pub packed: Packed,
+    /// Who the server is to run as, and its files are to belong to.
     pub owner: (u32, u32),
 }
 
-/// Where the data directory lies below the folder that it is unpacked in.
-pub fn place(image: &Image) -> (String, PathBuf) {
-    let data = Path::new(&image.data);
-    let folder = image.volume.as_deref().map_or_else(
-        || data.parent().unwrap_or(data).to_owned(),
-        |volume| Path::new(volume).to_owned(),
-    );
-    let below = data
-        .strip_prefix(&folder)
-        .unwrap_or(Path::new(""))
-        .to_owned();
-    (folder.display().to_string(), below)
+pub enum Packed {
+    /// Gzipped, its paths relative to the folder that a volume is mounted at.
+    Tar(Vec<u8>),
+    /// The same unpacked, on this machine.
+    Folder(PathBuf),
 }
 
+/// The template of an image; `shared`: unpacked. Made where it is missing.
 pub async fn template(
     daemon: &Daemon,
     image: &Image,
     pin: &Pin,
-    cache: &Path,
+    cache: &Cache,
+    shared: bool,
     progress: &dyn Fn(&str),
 ) -> Result<Template, Failure> {
     let key = sha256_of(format!("{LAYOUT} {}", image.id).as_bytes());
-    let file = cache
-        .join("images")
-        .join(format!("{}-{}.tar.gz", pin.version, &key[..16]));
+    let name = format!("{}-{}", pin.version, &key[..16]);
+    let folder = cache.templates().join(format!("{name}-image"));
+    if shared && folder.is_dir() {
+        return unpacked(folder, image);
+    }
+    let file = cache.images().join(format!("{name}.tar.gz"));
     let tar = match std::fs::read(&file) {
         Ok(tar) => tar,
         Err(_) => {
@@ -64,17 +62,51 @@ pub async fn template(
             tar
         }
     };
-    let owner = owner(&tar).map_err(|error| {
+    let broken = |error: std::io::Error| {
         Failure::Engine(
             Diagnostic::error(format!("`{}` is broken: {error}", file.display()))
                 .hint("remove it; it is made again"),
         )
-    })?;
+    };
+    let owner = owner(&tar).map_err(broken)?;
+    if !shared {
+        let packed = Packed::Tar(tar);
+        return Ok(Template { packed, owner });
+    }
+    unpack(&tar, owner, image, cache, &folder).map_err(broken)?;
+    unpacked(folder, image)
+}
+
+fn unpacked(folder: PathBuf, image: &Image) -> Result<Template, Failure> {
+    use std::os::unix::fs::MetadataExt;
+    let data = folder.join(Inside::of(image).below);
+    let about = data
+        .metadata()
+        .map_err(|error| Failure::io("read", &data, &error))?;
     Ok(Template {
-        tar,
-        folder: place(image).0,
-        owner,
+        packed: Packed::Folder(folder),
+        owner: (about.uid(), about.gid()),
     })
+}
+
+/// As root the files belong to the image's `postgres`; else to us, and the server runs as us.
+fn unpack(
+    tar: &[u8],
+    owner: (u32, u32),
+    image: &Image,
+    cache: &Cache,
+    place: &Path,
+) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let run = cache.run_directory()?;
+    let folder = run.path().join("template");
+    let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(tar));
+    archive.set_preserve_ownerships(is_root());
+    archive.unpack(&folder)?;
+    let data = folder.join(Inside::of(image).below);
+    std::fs::set_permissions(&data, std::fs::Permissions::from_mode(0o700))?;
+    own(&data, is_root().then_some(owner))?;
+    cache.publish(&folder, place)
 }
 
 fn keep(file: &Path, tar: &[u8]) -> std::io::Result<()> {
@@ -98,6 +130,7 @@ async fn make(daemon: &Daemon, image: &Image, pin: &Pin) -> Result<Vec<u8>, Fail
                 )
                 .collect(),
             reach: Reach::Nowhere,
+            user: "postgres".to_owned(),
             limits: Limits::default(),
         },
     )
@@ -133,7 +166,7 @@ async fn initialise(container: &mut Container, image: &Image) -> Result<Vec<u8>,
         ));
     }
     let tar = container.download(&image.data).await?;
-    repacked(&tar, &place(image).1)
+    repacked(&tar, &Inside::of(image).below)
         .map_err(|error| Failure::internal(format!("the daemon's tar cannot be read: {error}")))
 }
 

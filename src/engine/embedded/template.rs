@@ -5,7 +5,7 @@ use super::binaries::Binaries;
 use super::user::User;
 use super::{libraries, process};
 use crate::diagnostic::Diagnostic;
-use crate::engine::cache::{Cache, DATA};
+use crate::engine::cache::{Cache, DATA, copy};
 use crate::engine::{pins::Pin, settings, trust};
 use crate::exit_code::Failure;
 use std::fs;
@@ -36,7 +36,8 @@ impl Templates<'_> {
         if !template.is_dir() {
             self.make(&template)?;
         }
-        copy(&template, data, self.user).map_err(|error| Failure::io("copy to", data, &error))
+        let owner = self.user.map(|user| (user.uid, user.gid));
+        copy(&template, data, owner).map_err(|error| Failure::io("copy to", data, &error))
     }
 
     fn place(&self) -> PathBuf {
@@ -129,51 +130,4 @@ fn append_include(data: &Path) -> io::Result<()> {
         .open(data.join("postgresql.conf"))?;
     writeln!(file, "\ninclude '{SETTINGS}'")?;
     fs::write(data.join(SETTINGS), "")
-}
-
-/// Copies a data directory. Files are copied by the kernel (shared on file systems that can).
-fn copy(from: &Path, to: &Path, user: Option<&User>) -> io::Result<()> {
-    let permissions = fs::metadata(from)?.permissions();
-    fs::create_dir(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &target, user)?;
-        } else {
-            fs::copy(entry.path(), &target)?;
-            if let Some(user) = user {
-                user.own(&target)?;
-            }
-        }
-    }
-    fs::set_permissions(to, permissions)?;
-    match user {
-        Some(user) => user.own(to),
-        None => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::fs::PermissionsExt;
-
-    #[test]
-    fn a_copy_has_the_same_files_and_permissions() {
-        let root = tempfile::tempdir().unwrap();
-        let from = root.path().join("from");
-        fs::create_dir_all(from.join("base/1")).unwrap();
-        fs::write(from.join("base/1/1255"), "page").unwrap();
-        fs::write(from.join("PG_VERSION"), "16\n").unwrap();
-        fs::set_permissions(&from, fs::Permissions::from_mode(0o700)).unwrap();
-        fs::set_permissions(from.join("PG_VERSION"), fs::Permissions::from_mode(0o600)).unwrap();
-
-        let to = root.path().join("to");
-        copy(&from, &to, None).unwrap();
-        assert_eq!(fs::read_to_string(to.join("base/1/1255")).unwrap(), "page");
-        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode(&to), 0o700);
-        assert_eq!(mode(&to.join("PG_VERSION")), 0o600);
-    }
 }
