@@ -310,6 +310,10 @@ async fn on_server(
         () = &mut interrupt => Err(interrupted(context, options)),
         result = measure_and_analyse(context, planned, &mut server, bar, &mut problems) => result,
     };
+    let result = match result {
+        Err(failure) => Err(server.explain(failure).await),
+        done => done,
+    };
     let stopped = server.stop().await;
     match result.and(stopped) {
         Ok(()) if problems.is_empty() => Ok(()),

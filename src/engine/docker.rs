@@ -18,12 +18,13 @@ mod template;
 
 use super::StartRequest;
 use super::cache::{Cache, RunDirectory};
+use super::cause::{self, Known};
 use super::session::{Address, Host, Role, Session, log_tail};
 use super::settings::{check_settings, setting_complaints, settings_file};
 use super::storage;
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
-use container::{Container, Design, PORT};
+use container::{Container, Design, PORT, State};
 use endpoint::Daemon;
 use image::Image;
 use limits::{ALL_GRANTED, Granted, Limits};
@@ -54,6 +55,10 @@ pub struct DockerServer {
 const LOG: &str = "log";
 /// As long as recovery and a large shared memory may take.
 const START_LIMIT: Duration = Duration::from_secs(120);
+/// How long after its client's connection the server's log may be behind.
+const LOG_DELAY: Duration = Duration::from_millis(500);
+/// A daemon in trouble must not keep who waits for the reason.
+const ASK_LIMIT: Duration = Duration::from_secs(10);
 const ENDED: &str = "remeasure: the server ended with status";
 
 impl DockerServer {
@@ -222,6 +227,50 @@ impl DockerServer {
         log_tail(&self.address.log, lines)
     }
 
+    /// Asks the daemon and the container what has become of them.
+    pub async fn explain(&self, diagnostic: Diagnostic) -> Diagnostic {
+        // What the server printed comes by way of the daemon.
+        tokio::time::sleep(LOG_DELAY).await;
+        let mut seen = Vec::new();
+        let shared = self.place.volume();
+        let mut disk = shared.map_or_else(|| self.storage(), storage::room);
+        let asked = async {
+            let container = self.container.as_ref()?;
+            let state = container.state().await;
+            if state == State::Running {
+                if let Some(kills) = container.kills_for_memory().await {
+                    seen.push(kills);
+                }
+                if shared.is_none()
+                    && let Some(room) = container.room(&self.image.data).await
+                {
+                    disk = format!("{disk}; {room}");
+                }
+            }
+            Some(state)
+        };
+        match tokio::time::timeout(ASK_LIMIT, asked).await {
+            Ok(Some(state)) => seen.extend(state.told()),
+            Ok(None) => {}
+            Err(_) => seen.push("the container daemon does not answer any more".to_owned()),
+        }
+        let known = Known {
+            log: self.log_tail(20),
+            disk,
+            memory_hint: match self.facts.get("memory_bytes") {
+                Some(bytes) => format!(
+                    "the container ran out of memory, which is limited to {bytes} bytes: raise \
+                     `postgres: memory`, or let the article use less"
+                ),
+                None => "a process is killed for want of memory: let the article use less, or see \
+                         what else runs on the daemon's machine"
+                    .to_owned(),
+            },
+            seen,
+        };
+        cause::explain(diagnostic, known)
+    }
+
     pub async fn restart(&mut self, settings: &BTreeMap<String, String>) -> Result<(), Failure> {
         check_settings(settings)?;
         self.shut_down().await?;
@@ -336,13 +385,9 @@ impl DockerServer {
         if !complaints.is_empty() {
             return Failure::Article(complaints);
         }
-        let mut diagnostic = Diagnostic::error(format!("Postgres does not start: {why}"))
+        let diagnostic = Diagnostic::error(format!("Postgres does not start: {why}"))
             .note(format!("its log ends with:\n{}", self.log_tail(20)));
-        if container.ran_out_of_memory().await {
-            diagnostic =
-                diagnostic.hint("the container ran out of memory: raise `postgres: memory`");
-        }
-        Failure::Engine(diagnostic)
+        Failure::Engine(self.explain(diagnostic).await)
     }
 }
 

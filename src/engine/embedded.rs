@@ -15,6 +15,7 @@ mod user;
 
 use super::StartRequest;
 use super::cache::{Cache, DATA, RunDirectory};
+use super::cause::{self, Known};
 use super::pins::{Pin, platform};
 use super::session::{Address, Host, log_tail};
 use super::settings::{check_settings, setting_complaints, settings_file};
@@ -49,6 +50,9 @@ const START_LIMIT: Duration = Duration::from_secs(120);
 const RESTART_STOP_LIMIT: Duration = Duration::from_secs(300);
 /// When the data is thrown away there is nothing to write for.
 const FINAL_STOP_LIMIT: Duration = Duration::from_millis(500);
+
+/// How long after its client's connection the server's log may be behind.
+const LOG_DELAY: Duration = Duration::from_millis(200);
 
 const LOG: &str = "log";
 const PORT: u16 = 5432;
@@ -143,6 +147,20 @@ impl Embedded {
 
     pub fn log_tail(&self, lines: usize) -> String {
         log_tail(&self.address.log, lines)
+    }
+
+    pub async fn explain(&self, diagnostic: Diagnostic) -> Diagnostic {
+        // The postmaster writes why a process ended a moment after its client sees it.
+        tokio::time::sleep(LOG_DELAY).await;
+        let known = Known {
+            log: self.log_tail(20),
+            disk: storage::room(&self.data()),
+            memory_hint: "the system kills a process for want of memory: let the article use \
+                          less, or see what else runs on this machine"
+                .to_owned(),
+            seen: Vec::new(),
+        };
+        cause::explain(diagnostic, known)
     }
 
     pub async fn restart(&mut self, settings: &BTreeMap<String, String>) -> Result<(), Failure> {

@@ -11,6 +11,7 @@
 #![allow(clippy::result_large_err)]
 
 mod cache;
+mod cause;
 mod docker;
 mod embedded;
 mod fake;
@@ -280,6 +281,18 @@ impl Server {
             Engine::Docker(server) => server.log_tail(lines),
             Engine::Fake(_) => String::new(),
         }
+    }
+
+    /// Adds to a failure of this server what its engine knows of the cause.
+    pub async fn explain(&self, failure: Failure) -> Failure {
+        let Failure::Engine(diagnostic) = failure else {
+            return failure;
+        };
+        Failure::Engine(match &self.engine {
+            Engine::Embedded(server) => server.explain(diagnostic).await,
+            Engine::Docker(server) => server.explain(diagnostic).await,
+            Engine::Fake(_) => diagnostic,
+        })
     }
 
     /// File system and device of the data directory.

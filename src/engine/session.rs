@@ -630,7 +630,9 @@ pub(super) fn log_tail(path: &Path, lines: usize) -> String {
     };
     let bytes = read().unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    let all: Vec<_> = text.lines().collect();
+    // A container's first process prints what is for us alone.
+    let ours = |line: &&str| line.starts_with("remeasure: ");
+    let all: Vec<_> = text.lines().filter(|line| !ours(line)).collect();
     all[all.len().saturating_sub(lines)..].join("\n")
 }
 

@@ -27,6 +27,27 @@ pub fn of(path: &Path) -> String {
         .unwrap_or_else(|| "unknown".to_owned())
 }
 
+/// Where a folder is stored and how much room is left there, in words.
+pub fn room(path: &Path) -> String {
+    use std::os::unix::ffi::OsStrExt;
+    let storage = format!("`{}`, {}", path.display(), of(path));
+    let Ok(name) = std::ffi::CString::new(path.as_os_str().as_bytes()) else {
+        return storage;
+    };
+    // SAFETY: all zeros is a value of this type; the name is a C string.
+    let (answer, about) = unsafe {
+        let mut about: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(name.as_ptr(), &raw mut about), about)
+    };
+    if answer != 0 {
+        return storage;
+    }
+    #[allow(clippy::useless_conversion, clippy::unnecessary_cast)] // The types differ by system.
+    let megabytes = |blocks| (blocks as u64).saturating_mul(about.f_frsize as u64) >> 20;
+    let (free, all) = (megabytes(about.f_bavail), megabytes(about.f_blocks));
+    format!("{storage}, where {free} of {all} MB are free now")
+}
+
 /// The last mount over the longest part of the path is the one that holds it.
 #[cfg(target_os = "linux")]
 fn in_mountinfo(mounts: &str, path: &Path) -> Option<String> {

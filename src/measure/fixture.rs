@@ -95,7 +95,9 @@ async fn build_one(
 pub fn failure(error: script::ScriptError, note: String) -> Failure {
     let diagnostic = error.diagnostic().clone().note(note);
     match error {
-        script::ScriptError::Lost(_) => Failure::Engine(diagnostic),
+        script::ScriptError::Lost(_) | script::ScriptError::Sql { machine: true, .. } => {
+            Failure::Engine(diagnostic)
+        }
         _ => Failure::article(diagnostic),
     }
 }

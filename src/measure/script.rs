@@ -35,6 +35,8 @@ pub enum ScriptError {
     /// Postgres refused a statement: the article's to mend, unless the SQLSTATE was expected.
     Sql {
         sqlstate: String,
+        /// The machine's to mend: its disk is full.
+        machine: bool,
         diagnostic: Box<Diagnostic>,
     },
     /// Wrong before Postgres saw it.
@@ -243,6 +245,7 @@ impl Place<'_> {
         match error {
             SessionError::Sql(error) => ScriptError::Sql {
                 sqlstate: error.sqlstate.clone(),
+                machine: error.is_of_a_full_disk(),
                 diagnostic: Box::new(self.sql_diagnostic(sql, &error)),
             },
             lost => ScriptError::Lost(Box::new(

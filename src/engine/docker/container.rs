@@ -3,7 +3,7 @@
 //! program dies, however that is. The daemon then removes the container and its volume.
 
 use super::endpoint::Daemon;
-use super::error::{failure, full_text};
+use super::error::{failure, full_text, is_not_found};
 use super::guard::Guard;
 use super::image::Image;
 pub use super::limits::Limits;
@@ -26,6 +26,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 /// Set on every container of ours; the value is the run it belongs to.
@@ -59,6 +60,9 @@ pub enum Reach<'a> {
     Port,
 }
 
+/// A daemon that is removing a container needs no longer.
+const GONE_LIMIT: Duration = Duration::from_secs(10);
+
 /// Where the server listens in the container.
 pub const PORT: u16 = 5432;
 
@@ -72,6 +76,42 @@ pub struct Container {
     /// Everything that was printed, and whether the output has ended.
     printed: Arc<Mutex<Printed>>,
     reader: Option<tokio::task::JoinHandle<()>>,
+}
+
+/// What has become of a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    Running,
+    Ended {
+        status: i64,
+        out_of_memory: bool,
+    },
+    Gone,
+    /// Why the daemon does not tell.
+    Unknown(String),
+}
+
+impl State {
+    /// In words; None where there is nothing to tell.
+    pub fn told(&self) -> Option<String> {
+        match self {
+            Self::Running => None,
+            Self::Ended {
+                status,
+                out_of_memory: false,
+            } => Some(format!("the container has ended with status {status}")),
+            Self::Ended { status, .. } => Some(format!(
+                "the container has ended with status {status}, for want of memory"
+            )),
+            Self::Gone => Some(
+                "the container is gone: somebody has removed it, or its daemon has stopped it"
+                    .to_owned(),
+            ),
+            Self::Unknown(why) => Some(format!(
+                "the container daemon does not tell of the container any more: {why}"
+            )),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -278,13 +318,50 @@ impl Container {
         })
     }
 
-    /// Whether the kernel ended something in it for want of memory.
-    pub async fn ran_out_of_memory(&self) -> bool {
-        let found = self.docker.inspect_container(&self.name, None).await;
-        found
+    /// What has become of it, as the daemon says.
+    pub async fn state(&self) -> State {
+        match self.docker.inspect_container(&self.name, None).await {
+            Ok(found) => {
+                let state = found.state.unwrap_or_default();
+                match state.running {
+                    Some(true) => State::Running,
+                    _ => State::Ended {
+                        status: state.exit_code.unwrap_or_default(),
+                        out_of_memory: state.oom_killed.unwrap_or(false),
+                    },
+                }
+            }
+            Err(error) if is_not_found(&error) => State::Gone,
+            Err(error) => State::Unknown(full_text(&error)),
+        }
+    }
+
+    /// Whether the kernel has killed a process in it for want of memory, in words.
+    pub async fn kills_for_memory(&self) -> Option<String> {
+        // Of both versions of control groups: `oom_kill 1`.
+        let script = "cat /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control \
+                      2>/dev/null; true";
+        let events = self.run(&["sh", "-c", script]).await.ok()?;
+        let kills = events
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("oom_kill "))?;
+        let kills = kills
+            .trim()
+            .parse::<u64>()
             .ok()
-            .and_then(|found| found.state?.oom_killed)
-            .unwrap_or(false)
+            .filter(|kills| *kills > 0)?;
+        Some(format!(
+            "the kernel has killed {kills} of the container's processes for want of memory"
+        ))
+    }
+
+    /// How full the file system of a folder in it is.
+    pub async fn room(&self, folder: &str) -> Option<String> {
+        let table = self.run(&["df", "-kP", folder]).await.ok()?;
+        let mut words = table.lines().nth(1)?.split_whitespace().skip(1);
+        let mut megabytes = || Some(words.next()?.parse::<u64>().ok()? >> 10);
+        let (all, _, free) = (megabytes()?, megabytes()?, megabytes()?);
+        Some(format!("{free} of {all} MB are free there now"))
     }
 
     /// Ends the container and removes it with its volume.
@@ -307,13 +384,25 @@ impl Container {
             Err(bollard::errors::Error::DockerResponseServerError {
                 status_code: 404 | 409,
                 ..
-            }) => {}
+            }) => self.until_gone().await,
             Err(error) => return Err(failure("remove a container", &error)),
         }
         if let Some(guard) = self.guard.take() {
             guard.dismiss();
         }
         Ok(())
+    }
+}
+
+impl Container {
+    /// Its folders are taken away next, which it must not write to any more.
+    async fn until_gone(&self) {
+        let deadline = Instant::now() + GONE_LIMIT;
+        while Instant::now() < deadline
+            && matches!(self.state().await, State::Running | State::Ended { .. })
+        {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 }
 

@@ -3,9 +3,13 @@
 
 use super::{ADMIN_SHUTDOWN, ended_by_setting};
 use crate::diagnostic::Diagnostic;
+use crate::engine::cause;
 use crate::exit_code::Failure;
 use std::fmt;
 use tokio_postgres::error::{DbError, ErrorPosition};
+
+/// SQLSTATE of a full disk, and of a full `/dev/shm`.
+const DISK_FULL: &str = "53100";
 
 /// An error that Postgres raised.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,6 +52,9 @@ impl From<SessionError> for Failure {
                     .diagnostic()
                     .note("a setting of the article ended its own session"),
             ),
+            SessionError::Sql(error) if error.is_of_a_full_disk() => {
+                Self::Engine(error.diagnostic())
+            }
             SessionError::Sql(error) => Self::internal(format!(
                 "a statement of the tool's own failed: {} (SQLSTATE {})",
                 error.message, error.sqlstate
@@ -66,11 +73,13 @@ impl From<&DbError> for SqlError {
             }
             None => (None, None),
         };
+        let hint = cause::tells_of_full_shared_memory(error.message())
+            .then(|| cause::SHARED_MEMORY_HINT.to_owned());
         Self {
             sqlstate: error.code().code().to_owned(),
             message: error.message().to_owned(),
             detail: error.detail().map(str::to_owned),
-            hint: error.hint().map(str::to_owned),
+            hint: error.hint().map(str::to_owned).or(hint),
             position,
             internal,
             context: error.where_().map(str::to_owned),
@@ -80,6 +89,11 @@ impl From<&DbError> for SqlError {
 }
 
 impl SqlError {
+    /// The machine's fault, not the statement's.
+    pub fn is_of_a_full_disk(&self) -> bool {
+        self.sqlstate == DISK_FULL && !cause::tells_of_full_shared_memory(&self.message)
+    }
+
     /// Postgres's own message, detail, context and hint; the caller knows the place.
     pub fn diagnostic(&self) -> Diagnostic {
         let mut diagnostic = Diagnostic::error(format!("{} ({})", self.message, self.sqlstate));

@@ -1,5 +1,7 @@
 //! What only containers have: that they are pulled by digest, limited, and gone with their maker.
 
+mod failures;
+
 use super::{pin, start, tool, value};
 use crate::project::Project;
 use remeasure::engine::EngineChoice;
@@ -38,15 +40,18 @@ fn nothing_more_than(before: &(Vec<String>, Vec<String>, Vec<String>), after_wha
     }
 }
 
+/// A project with the article `a`, on the pins of these tests.
+fn project(article: &str) -> Project {
+    let project = Project::new(article);
+    let pins = std::fs::read_to_string(super::pins_file()).unwrap();
+    project.write("articles/pins.yaml", &pins);
+    project
+}
+
 // One test, as it counts all containers there are.
 #[test]
 fn whatever_ends_the_program_no_container_is_left() {
-    let project = Project::new(ARTICLE);
-    let pins = std::env::var_os("REMEASURE_TEST_PINS").expect("`make test-containers` sets it");
-    project.write(
-        "articles/pins.yaml",
-        &std::fs::read_to_string(pins).unwrap(),
-    );
+    let project = project(ARTICLE);
     let build = |project: &Project| {
         let mut command = project.command(&["build", "a", "--engine", "docker", "--force"]);
         command
