@@ -6,13 +6,17 @@
 //! missing) → container with a data directory → settings → server, ready once a login has answered.
 
 mod container;
+mod dial;
 pub(super) mod doctor;
 mod endpoint;
 mod error;
 mod guard;
 mod image;
+mod ssh;
 mod strays;
 mod template;
+mod tls;
+pub(super) mod tunnel;
 
 use super::StartRequest;
 use super::embedded::cache::{Cache, RunDirectory};
@@ -23,6 +27,7 @@ use crate::exit_code::Failure;
 use container::{Container, Design, Limits, PORT, Reach};
 use endpoint::Daemon;
 use image::Image;
+use tunnel::Tunnel;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -64,16 +69,6 @@ impl DockerServer {
             ));
         };
         let (daemon, _) = endpoint::connect().await.map_err(Failure::Engine)?;
-        if !daemon.is_here() {
-            return Err(Failure::Engine(
-                Diagnostic::error(format!(
-                    "a daemon at `{}` is not supported by this build",
-                    daemon.endpoint.host
-                ))
-                .note("the server is reached by a socket or a port of this machine")
-                .hint("use a daemon of this machine, or `--engine embedded`"),
-            ));
-        }
         strays::remove(&daemon)
             .await
             .map_err(|error| error::failure("tell of its containers", &error))?;
@@ -93,32 +88,44 @@ impl DockerServer {
             true => Some(socket_directory(&run, template.owner).map_err(unusable)?),
             false => None,
         };
+        let reach = match (&socket, &daemon.dialer) {
+            (Some(directory), _) => Reach::Socket(directory),
+            (None, None) => Reach::Port,
+            // A port of that machine's loopback interface is none of this one's.
+            (None, Some(_)) => Reach::Nowhere,
+        };
         let container = Container::create(
             &daemon,
             &Design {
                 image: &image,
                 script: include_str!("docker/supervisor.sh"),
-                arguments: arguments(socket.is_some()),
-                reach: socket.as_deref().map_or(Reach::Port, Reach::Socket),
+                arguments: arguments(reach),
+                reach,
                 limits: limits(request)?,
             },
         )
         .await?;
         let mut server = Self {
-            container: Some(container),
-            daemon,
-            image,
             settings: request.settings.clone(),
             address: Address {
-                host: match socket {
-                    Some(directory) => Host::Socket(directory),
-                    None => Host::Loopback {
+                host: match (socket, &daemon.dialer) {
+                    (Some(directory), _) => Host::Socket(directory),
+                    (None, None) => Host::Loopback {
                         password: password().map_err(unusable)?,
                     },
+                    (None, Some(dialer)) => Host::Tunnel(Tunnel {
+                        docker: daemon.docker.clone(),
+                        container: container.name().to_owned(),
+                        port: PORT,
+                        dialer: dialer.clone(),
+                    }),
                 },
                 port: PORT,
                 log: run.path().join(LOG),
             },
+            container: Some(container),
+            daemon,
+            image,
             facts: BTreeMap::new(),
             owner: template.owner,
             starts: 0,
@@ -328,11 +335,12 @@ impl DockerServer {
     }
 }
 
-fn arguments(socket: bool) -> Vec<String> {
-    let listen = if socket {
-        "listen_addresses="
-    } else {
-        "listen_addresses=*"
+fn arguments(reach: Reach<'_>) -> Vec<String> {
+    let listen = match reach {
+        Reach::Socket(_) => "listen_addresses=",
+        Reach::Port => "listen_addresses=*",
+        // Only of the container: it has no other interface, and what connects runs in it.
+        Reach::Nowhere => "listen_addresses=127.0.0.1",
     };
     [
         "-k",
@@ -377,7 +385,7 @@ fn socket_directory(run: &RunDirectory, owner: (u32, u32)) -> std::io::Result<Pa
 fn shares_sockets(daemon: &Daemon) -> bool {
     // SAFETY: takes nothing and cannot fail.
     let root = unsafe { libc::geteuid() } == 0;
-    cfg!(target_os = "linux") && root && daemon.endpoint.host.starts_with("unix://")
+    cfg!(target_os = "linux") && root && daemon.is_here()
 }
 
 /// 128 random bits.
