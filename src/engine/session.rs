@@ -504,12 +504,12 @@ impl Postgres {
             return false;
         }
         if let Host::Socket(_) = address.host {
-            let connected = address
-                .config(Role::Tool)
+            let mut config = address.config(Role::Tool);
+            config
                 .dbname(super::MAINTENANCE_DATABASE)
-                .connect_timeout(Duration::from_secs(5))
-                .connect(NoTls);
-            return self.postmaster == address.postmaster() && connected.await.is_ok();
+                .connect_timeout(Duration::from_secs(5));
+            let same = self.postmaster == address.postmaster();
+            return same && config.connect(NoTls).await.is_ok();
         }
         let connecting = Self::connect(address, super::MAINTENANCE_DATABASE, Role::Tool);
         let connected = Box::pin(connecting).await;
