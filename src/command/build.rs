@@ -131,7 +131,8 @@ async fn build_one<'a>(
         article,
         options.profile.as_deref(),
         &options.engine,
-    )?;
+    )
+    .await?;
     let record = measured_record(&mut context, options).await?;
     let verdicts = judge::judge(
         article,
@@ -188,6 +189,12 @@ pub async fn measured_record(
         () = &mut interrupt => return Err(interrupted(context, options)),
         lock = lock::article(&context.store, &context.article.slug, |line| say(options, line)) => lock?,
     };
+    let tell = |line: &str| say(options, line);
+    tokio::select! {
+        biased;
+        () = &mut interrupt => return Err(interrupted(context, options)),
+        found = context.find_host(&options.engine, options.offline, &tell) => found?,
+    }
     // What the other build has measured meanwhile need not be measured again.
     let planned = context.plan(&options.force);
     if let Some(record) = context.stored_record(&planned) {

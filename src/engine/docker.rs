@@ -12,6 +12,7 @@ mod endpoint;
 mod error;
 mod guard;
 mod image;
+mod machine;
 mod ssh;
 mod strays;
 mod template;
@@ -20,6 +21,8 @@ pub(super) mod tunnel;
 
 use super::StartRequest;
 use super::embedded::cache::{Cache, RunDirectory};
+use super::machine::Machine;
+use super::pins::Pin;
 use super::session::{Address, Host, Role, Session, log_tail};
 use super::settings::{check_settings, setting_complaints, settings_file};
 use crate::diagnostic::Diagnostic;
@@ -27,10 +30,10 @@ use crate::exit_code::Failure;
 use container::{Container, Design, Limits, PORT, Reach};
 use endpoint::Daemon;
 use image::Image;
-use tunnel::Tunnel;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tunnel::Tunnel;
 
 /// A running server. Dropping it ends its container.
 #[derive(Debug)]
@@ -40,6 +43,7 @@ pub struct DockerServer {
     image: Image,
     settings: BTreeMap<String, String>,
     address: Address,
+    machine: Machine,
     /// What the container was granted, as the daemon says, and what it runs.
     facts: BTreeMap<String, String>,
     /// Who the data directory belongs to.
@@ -55,6 +59,37 @@ const SOCKET: &str = "socket";
 /// As long as recovery and a large shared memory may take.
 const START_LIMIT: Duration = Duration::from_secs(120);
 const ENDED: &str = "remeasure: the server ended with status";
+
+/// The machine that the containers of the daemon that answers run on.
+pub async fn machine_of(
+    pin: &Pin,
+    cache: &Path,
+    fetch: bool,
+    progress: &dyn Fn(&str),
+) -> Result<Machine, Failure> {
+    let unknown = || Machine::Elsewhere(Box::default());
+    let (daemon, _) = match endpoint::connect().await {
+        Ok(found) => found,
+        // What is measured already can be looked at without the daemon that it was measured by.
+        Err(_) if !fetch && !endpoint::is_remote() => {
+            return Ok(Machine::Here {
+                storage: "unknown".to_owned(),
+            });
+        }
+        Err(problem) => return Err(Failure::Engine(problem)),
+    };
+    let image = match &pin.image {
+        Some(pinned) => image::present(&daemon, pinned, !fetch, progress).await,
+        None => return Ok(unknown()),
+    };
+    let image = match image {
+        Ok(image) => Some(image),
+        Err(failure) if fetch => return Err(failure),
+        Err(_) => None,
+    };
+    let machine = machine::machine(&daemon, image.as_ref(), cache).await?;
+    Ok(machine.unwrap_or_else(unknown))
+}
 
 impl DockerServer {
     pub async fn start(request: &StartRequest<'_>) -> Result<Self, Failure> {
@@ -83,6 +118,8 @@ impl DockerServer {
             request.progress,
         )
         .await?;
+        let machine = machine::machine(&daemon, Some(&image), request.cache).await?;
+        let machine = machine.ok_or_else(|| Failure::internal("a machine is not asked"))?;
         let run = cache.run_directory().map_err(unusable)?;
         let socket = match shares_sockets(&daemon) {
             true => Some(socket_directory(&run, template.owner).map_err(unusable)?),
@@ -124,6 +161,7 @@ impl DockerServer {
                 log: run.path().join(LOG),
             },
             container: Some(container),
+            machine,
             daemon,
             image,
             facts: BTreeMap::new(),
@@ -181,9 +219,12 @@ impl DockerServer {
         self.image.digest.clone()
     }
 
-    /// Such as `overlay2`… is the daemon's matter; what is known is where it runs.
-    pub fn storage(&self) -> String {
-        format!("a volume of {}", self.daemon.version)
+    /// Filesystem and device that the container's volume lies on.
+    pub fn storage(&self) -> &str {
+        match &self.machine {
+            Machine::Here { storage } => storage,
+            Machine::Elsewhere(facts) => &facts.storage,
+        }
     }
 
     pub fn facts(&self) -> BTreeMap<String, String> {

@@ -13,12 +13,14 @@
 mod docker;
 mod embedded;
 mod fake;
+mod machine;
 pub mod pins;
 pub mod session;
 mod settings;
 mod statement;
 mod trust;
 
+pub use machine::{Facts, Machine};
 pub use trust::{refuse_extension, refuse_setting};
 
 use crate::diagnostic::{Diagnostic, did_you_mean};
@@ -126,9 +128,21 @@ pub fn identity(choice: &EngineChoice, pin: &Pin) -> Result<Identity, Failure> {
     }
 }
 
-/// Filesystem and device that data directories lie on, such as `ext4 on /dev/vda`.
-pub fn storage(cache: &Path) -> String {
-    embedded::storage::of(cache)
+/// The machine that a server of this engine and version will run on. Where that can only be asked
+/// with an image that is missing, `fetch` says whether it may be pulled; the facts are empty else.
+pub async fn machine(
+    choice: &EngineChoice,
+    pin: &Pin,
+    cache: &Path,
+    fetch: bool,
+    progress: &dyn Fn(&str),
+) -> Result<Machine, Failure> {
+    match choice {
+        EngineChoice::Docker => docker::machine_of(pin, cache, fetch, progress).await,
+        EngineChoice::Auto | EngineChoice::Embedded | EngineChoice::Fake(_) => Ok(Machine::Here {
+            storage: embedded::storage::of(cache),
+        }),
+    }
 }
 
 /// Starts a server of the pinned version. A [`Failure::Article`] is about a setting and has no
@@ -283,7 +297,7 @@ impl Server {
     pub fn storage(&self) -> String {
         match &self.engine {
             Engine::Embedded(server) => server.storage(),
-            Engine::Docker(server) => server.storage(),
+            Engine::Docker(server) => server.storage().to_owned(),
             Engine::Fake(_) => "none".into(),
         }
     }

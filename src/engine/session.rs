@@ -294,7 +294,10 @@ impl Postgres {
                 (client, listen(connection, &heard))
             }
             Host::Tunnel(tunnel) => {
-                let stream = tunnel.open().await.map_err(|error| address.unreached(&error))?;
+                let stream = tunnel
+                    .open()
+                    .await
+                    .map_err(|error| address.unreached(&error))?;
                 let connecting = config.connect_raw(stream, NoTls);
                 let connected = tokio::time::timeout(CONNECT_LIMIT, connecting).await;
                 let (client, connection) = connected
@@ -323,12 +326,12 @@ impl Postgres {
         let mut cells = first.into_iter().flatten();
         let pid = cells.next();
         session.postmaster = cells.next().or_else(|| session.postmaster.take());
-        session.backend_pid = pid
-            .and_then(|pid| pid.parse().ok())
-            .ok_or_else(|| SessionError::Lost {
-                message: "the server does not tell its process id".into(),
-                log: String::new(),
-            })?;
+        session.backend_pid =
+            pid.and_then(|pid| pid.parse().ok())
+                .ok_or_else(|| SessionError::Lost {
+                    message: "the server does not tell its process id".into(),
+                    log: String::new(),
+                })?;
         Ok(session)
     }
 

@@ -91,13 +91,11 @@ impl Container {
     /// Creates the container; nothing in it runs yet.
     pub async fn create(daemon: &Daemon, design: &Design<'_>) -> Result<Self, Failure> {
         let name = name();
-        let guard = Guard::over(daemon, &name)
-            .await
-            .map_err(|error| {
-                Failure::Engine(Diagnostic::error(format!(
-                    "a container cannot be guarded: {error}"
-                )))
-            })?;
+        let guard = Guard::over(daemon, &name).await.map_err(|error| {
+            Failure::Engine(Diagnostic::error(format!(
+                "a container cannot be guarded: {error}"
+            )))
+        })?;
         let container = Self {
             docker: daemon.docker.clone(),
             name,

@@ -85,7 +85,9 @@ pub async fn reach(endpoint: &Endpoint) -> Result<Daemon, String> {
             }
             Docker::connect_with_unix(host, ANSWER_LIMIT, API_DEFAULT_VERSION)
         }
-        (None, Some((scheme, _))) => return Err(format!("`{scheme}://` is not supported by this build")),
+        (None, Some((scheme, _))) => {
+            return Err(format!("`{scheme}://` is not supported by this build"));
+        }
         (None, None) => return Err("it has no scheme such as `unix://` or `tcp://`".into()),
     };
     let docker = connected.map_err(|error| full_text(&error))?;
@@ -108,6 +110,14 @@ pub async fn reach(endpoint: &Endpoint) -> Result<Daemon, String> {
         endpoint: endpoint.clone(),
         version: format!("{name} {version}, API {api}"),
         dialer,
+    })
+}
+
+/// Whether the first place to look is on another machine.
+pub fn is_remote() -> bool {
+    here().first().is_some_and(|endpoint| {
+        let scheme = endpoint.host.split_once("://").map(|(scheme, _)| scheme);
+        scheme.is_some_and(|scheme| scheme != "unix")
     })
 }
 

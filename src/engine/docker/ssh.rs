@@ -142,7 +142,10 @@ impl Destination {
             Some((authority, path)) => (authority, Some(format!("/{path}"))),
             None => (authority, None),
         };
-        if socket.as_ref().is_some_and(|path| path.contains(['\'', '\\'])) {
+        if socket
+            .as_ref()
+            .is_some_and(|path| path.contains(['\'', '\\']))
+        {
             return Err("the path of its socket has a quote or a backslash".to_owned());
         }
         let (user, place) = match authority.rsplit_once('@') {
@@ -385,10 +388,12 @@ mod tests {
         assert!(there("big").contains("exec docker system dial-stdio;"));
         let quoted = there("big/run/a b.sock");
         let printed = Command::new("sh")
-            .args(["-c", &quoted.replace("command -v docker >/dev/null", "true").replace(
-                "exec docker",
-                "printf %s,",
-            )])
+            .args([
+                "-c",
+                &quoted
+                    .replace("command -v docker >/dev/null", "true")
+                    .replace("exec docker", "printf %s,"),
+            ])
             .output()
             .unwrap();
         let printed = String::from_utf8(printed.stdout).unwrap();
