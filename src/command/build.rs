@@ -361,6 +361,14 @@ async fn measure_and_analyse(
 ) -> Result<(), Failure> {
     measure::prepare(server, context.article).await?;
     let mut environment = server.describe().await.map_err(Failure::from)?;
+    if let Some(network) = &environment.network {
+        bar.line(&format!(
+            "  on {} · by {}, a round trip of {} ms, in no measured time",
+            context.host.machine(),
+            network.way,
+            network.round_trip_ms
+        ));
+    }
     environment.engine_reason.clear();
     environment.sha256 = environment.hash();
     let mut fixtures = Fixtures::default();

@@ -157,6 +157,7 @@ impl DockerServer {
                         dialer: dialer.clone(),
                     }),
                 },
+                contained: true,
                 port: PORT,
                 log: run.path().join(LOG),
             },
@@ -225,6 +226,11 @@ impl DockerServer {
             Machine::Here { storage } => storage,
             Machine::Elsewhere(facts) => &facts.storage,
         }
+    }
+
+    /// How a daemon on another machine is reached.
+    pub fn way(&self) -> Option<&'static str> {
+        self.daemon.dialer.as_ref().map(dial::Dialer::name)
     }
 
     pub fn facts(&self) -> BTreeMap<String, String> {

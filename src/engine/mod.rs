@@ -25,7 +25,7 @@ pub use trust::{refuse_extension, refuse_setting};
 
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::exit_code::Failure;
-use crate::record::ServerEnvironment;
+use crate::record::{Network, ServerEnvironment};
 use docker::DockerServer;
 use embedded::Embedded;
 use fake::FakeServer;
@@ -262,6 +262,14 @@ impl Server {
                 environment.settings.insert(name.clone(), value);
             }
         }
+        if let Engine::Docker(server) = &self.engine
+            && let Some(way) = server.way()
+        {
+            environment.network = Some(Network {
+                way: way.to_owned(),
+                round_trip_ms: round_trip_ms(&mut session).await?,
+            });
+        }
         session.close().await;
         Ok(environment)
     }
@@ -394,6 +402,18 @@ impl Server {
         let version = version.and_then(|row| row.into_iter().next().flatten());
         Ok(version.unwrap_or_else(|| "fake".into()))
     }
+}
+
+/// The median of some round trips, in milliseconds with three decimals.
+async fn round_trip_ms(session: &mut Session) -> Result<String, SessionError> {
+    const TIMES: usize = 21;
+    let mut microseconds = Vec::new();
+    for _ in 0..TIMES {
+        microseconds.push(session.execute("SELECT 1").await?.elapsed.as_micros());
+    }
+    microseconds.sort_unstable();
+    let median = microseconds[TIMES / 2];
+    Ok(format!("{}.{:03}", median / 1000, median % 1000))
 }
 
 /// The database that nothing is measured in.

@@ -15,6 +15,7 @@ use crate::quantity::{Column, Table, Value};
 use futures_util::{StreamExt, stream};
 use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -98,6 +99,8 @@ pub fn quote_literal(text: &str) -> String {
 #[derive(Clone, Debug)]
 pub(super) struct Address {
     pub host: Host,
+    /// In a container, whose limits and system files are not this process's.
+    pub contained: bool,
     pub port: u16,
     pub log: PathBuf,
 }
@@ -172,6 +175,8 @@ enum Connection {
 
 struct Postgres {
     client: Client,
+    /// Bytes that came through a network.
+    received: Option<Arc<AtomicU64>>,
     backend_pid: i32,
     heard: Arc<Mutex<Heard>>,
     task: tokio::task::JoinHandle<()>,
@@ -256,6 +261,25 @@ impl Session {
         }
     }
 
+    /// Whether the server has limits and system files that are not this process's.
+    pub fn is_contained(&self) -> bool {
+        match &self.connection {
+            Connection::Postgres(postgres) => postgres.address.contained,
+            Connection::Fake(_) => false,
+        }
+    }
+
+    /// Bytes that the server has sent since the session began; None where no network is between.
+    pub fn received_bytes(&self) -> Option<u64> {
+        match &self.connection {
+            Connection::Postgres(postgres) => {
+                let received = postgres.received.as_ref()?;
+                Some(received.load(Ordering::Relaxed))
+            }
+            Connection::Fake(_) => None,
+        }
+    }
+
     /// Notices and warnings since this was last asked, oldest first.
     pub fn notices(&mut self) -> Vec<String> {
         match &mut self.connection {
@@ -288,6 +312,7 @@ impl Postgres {
             .connect_timeout(CONNECT_LIMIT);
         let heard = Arc::new(Mutex::new(Heard::default()));
         let failed = |error| connect_error(&error, &address.log);
+        let mut received = None;
         let (client, task) = match &address.host {
             Host::Socket(_) | Host::Loopback { .. } => {
                 let (client, connection) = config.connect(NoTls).await.map_err(failed)?;
@@ -298,6 +323,7 @@ impl Postgres {
                     .open()
                     .await
                     .map_err(|error| address.unreached(&error))?;
+                received = Some(stream.received());
                 let connecting = config.connect_raw(stream, NoTls);
                 let connected = tokio::time::timeout(CONNECT_LIMIT, connecting).await;
                 let (client, connection) = connected
@@ -308,6 +334,7 @@ impl Postgres {
         };
         let mut session = Self {
             client,
+            received,
             backend_pid: 0,
             heard,
             task,

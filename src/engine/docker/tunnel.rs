@@ -11,6 +11,8 @@ use bollard::models::ExecConfig;
 use futures_util::Stream;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -58,7 +60,7 @@ impl Tunnel {
                 input,
                 rest: None,
                 errors: String::new(),
-                heard: false,
+                received: Arc::default(),
             }),
             StartExecResults::Detached => Err(io::Error::other("the daemon attaches nothing")),
         }
@@ -72,7 +74,18 @@ pub struct TunnelStream {
     rest: Option<(LogOutput, usize)>,
     /// What the program in the container complained of.
     errors: String,
-    heard: bool,
+    received: Arc<AtomicU64>,
+}
+
+impl TunnelStream {
+    /// How many bytes have come so far.
+    pub fn received(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.received)
+    }
+
+    fn heard(&self) -> bool {
+        self.received.load(Ordering::Relaxed) > 0
+    }
 }
 
 impl AsyncRead for TunnelStream {
@@ -91,7 +104,7 @@ impl AsyncRead for TunnelStream {
                     self.rest = None;
                 }
                 if length > 0 {
-                    self.heard = true;
+                    self.received.fetch_add(length as u64, Ordering::Relaxed);
                     return Poll::Ready(Ok(()));
                 }
                 if buffer.remaining() == 0 {
@@ -107,7 +120,9 @@ impl AsyncRead for TunnelStream {
                 }
                 Some(Ok(part)) => self.rest = Some((part, 0)),
                 Some(Err(error)) => return Poll::Ready(Err(io::Error::other(full_text(&error)))),
-                None if self.heard || self.errors.trim().is_empty() => return Poll::Ready(Ok(())),
+                None if self.heard() || self.errors.trim().is_empty() => {
+                    return Poll::Ready(Ok(()));
+                }
                 None => {
                     let why = self.errors.trim().to_owned();
                     return Poll::Ready(Err(io::Error::other(why)));
