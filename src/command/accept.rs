@@ -39,7 +39,8 @@ pub fn accept(
         // What a build is measuring is accepted when it is whole.
         let store = project.store(article);
         let _lock = runtime.block_on(lock::article(&store, &article.slug, tell))?;
-        let context = Context::new(project, &pins, article, profile, engine)?;
+        let context = Context::new(project, &pins, article, profile, engine);
+        let context = runtime.block_on(context)?;
         let (record, told) = accept_one(&context)?;
         print(&told)?;
         requote(article, &record, quotes, &pins)

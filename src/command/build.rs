@@ -131,7 +131,8 @@ async fn build_one<'a>(
         article,
         options.profile.as_deref(),
         &options.engine,
-    )?;
+    )
+    .await?;
     let record = measured_record(&mut context, options).await?;
     let verdicts = judge::judge(
         article,
@@ -188,6 +189,12 @@ pub async fn measured_record(
         () = &mut interrupt => return Err(interrupted(context, options)),
         lock = lock::article(&context.store, &context.article.slug, |line| say(options, line)) => lock?,
     };
+    let tell = |line: &str| say(options, line);
+    tokio::select! {
+        biased;
+        () = &mut interrupt => return Err(interrupted(context, options)),
+        found = context.find_host(&options.engine, options.offline, &tell) => found?,
+    }
     // What the other build has measured meanwhile need not be measured again.
     let planned = context.plan(&options.force);
     if let Some(record) = context.stored_record(&planned) {
@@ -358,6 +365,14 @@ async fn measure_and_analyse(
 ) -> Result<(), Failure> {
     measure::prepare(server, context.article).await?;
     let mut environment = server.describe().await.map_err(Failure::from)?;
+    if let Some(network) = &environment.network {
+        bar.line(&format!(
+            "  on {} · by {}, a round trip of {} ms, in no measured time",
+            context.host.machine(),
+            network.way,
+            network.round_trip_ms
+        ));
+    }
     environment.engine_reason.clear();
     environment.sha256 = environment.hash();
     let mut fixtures = Fixtures::default();

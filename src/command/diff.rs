@@ -4,6 +4,7 @@
 
 mod text;
 
+use super::build::runtime;
 use super::check::staleness;
 use super::project::Project;
 use super::record::{Context, measurements, record_path};
@@ -38,8 +39,10 @@ pub fn diff(
 ) -> Result<Outcome, Failure> {
     let pins = project.pins()?;
     let (articles, all_read) = project.articles(names, &pins)?;
+    let runtime = runtime()?;
     let (found, all_done) = for_each(&articles, |article| {
-        let context = Context::new(project, &pins, article, profile, engine)?;
+        let context = Context::new(project, &pins, article, profile, engine);
+        let context = runtime.block_on(context)?;
         let found = one(&context, &pins)?;
         if !json {
             print(&text::of(article, &found, look()))?;

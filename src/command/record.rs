@@ -58,7 +58,7 @@ fn record_in(directory: &Path) -> PathBuf {
 }
 
 impl<'a> Context<'a> {
-    pub fn new(
+    pub async fn new(
         project: &Project,
         pins: &'a Pins,
         article: &'a Article,
@@ -86,10 +86,22 @@ impl<'a> Context<'a> {
                 engine: identity.engine.to_owned(),
             },
             engine_reason: identity.reason,
-            host: environment::host(&engine::storage(&engine::default_cache())),
+            host: host_of(engine, pin, false, &|_| {}).await?,
             store: project.store(article),
             accepted,
         })
+    }
+
+    /// Before something is measured: the machine that it will be measured on, also where that can
+    /// only be asked with an image that has to be fetched.
+    pub async fn find_host(
+        &mut self,
+        engine: &EngineChoice,
+        offline: bool,
+        progress: &dyn Fn(&str),
+    ) -> Result<(), Failure> {
+        self.host = host_of(engine, self.pin, !offline, progress).await?;
+        Ok(())
     }
 
     pub fn plan(&self, force: &Force) -> Vec<PlannedExperiment<'a>> {
@@ -201,6 +213,17 @@ impl<'a> Context<'a> {
             charts: analysis.charts,
         }
     }
+}
+
+async fn host_of(
+    engine: &EngineChoice,
+    pin: &Pin,
+    fetch: bool,
+    progress: &dyn Fn(&str),
+) -> Result<HostEnvironment, Failure> {
+    let cache = engine::default_cache();
+    let machine = engine::machine(engine, pin, &cache, fetch, progress).await?;
+    Ok(environment::host(&machine))
 }
 
 /// Every experiment with its finished result; None while one is missing.

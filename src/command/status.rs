@@ -3,6 +3,7 @@
 
 mod explain;
 
+use super::build::runtime;
 use super::check::staleness;
 use super::project::Project;
 use super::record::{Context, record_path};
@@ -85,8 +86,10 @@ pub fn status(
     if let Some(id) = explain.filter(|_| all_read.is_ok()) {
         explain::exists(id, &articles)?;
     }
+    let runtime = runtime()?;
     let (found, all_done) = for_each(&articles, |article| {
-        let context = Context::new(project, &pins, article, profile, engine)?;
+        let context = Context::new(project, &pins, article, profile, engine);
+        let context = runtime.block_on(context)?;
         let mut status = of(article, &context, &pins);
         if let Some(id) = explain {
             status.explained = explain::explain(&context, id);

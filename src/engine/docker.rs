@@ -6,32 +6,41 @@
 //! missing) → container with a data directory → settings → server, ready once a login has answered.
 
 mod container;
+mod dial;
 pub(super) mod doctor;
 mod endpoint;
 mod error;
 mod guard;
 mod image;
 mod limits;
+mod machine;
 mod place;
+mod ssh;
 mod strays;
 mod template;
+mod tls;
+pub(super) mod tunnel;
 
 use super::StartRequest;
 use super::cache::{Cache, RunDirectory};
 use super::cause::{self, Known};
+use super::machine::Machine;
+use super::pins::Pin;
 use super::session::{Address, Host, Role, Session, log_tail};
 use super::settings::{check_settings, setting_complaints, settings_file};
 use super::storage;
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
-use container::{Container, Design, PORT, State};
+use container::{Container, Design, PORT, Reach, State};
 use endpoint::Daemon;
 use image::Image;
 use limits::{ALL_GRANTED, Granted, Limits};
 use place::Place;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tunnel::Tunnel;
 
 /// A running server. Dropping it ends its container.
 #[derive(Debug)]
@@ -41,6 +50,7 @@ pub struct DockerServer {
     image: Image,
     settings: BTreeMap<String, String>,
     address: Address,
+    machine: Machine,
     /// What the container was granted, and what it runs.
     facts: BTreeMap<String, String>,
     place: Place,
@@ -61,7 +71,54 @@ const LOG_DELAY: Duration = Duration::from_millis(500);
 const ASK_LIMIT: Duration = Duration::from_secs(10);
 const ENDED: &str = "remeasure: the server ended with status";
 
+/// The machine that the containers of the daemon that answers run on.
+pub async fn machine_of(
+    pin: &Pin,
+    cache: &Path,
+    fetch: bool,
+    progress: &dyn Fn(&str),
+) -> Result<Machine, Failure> {
+    let unknown = || Machine::Elsewhere(Box::default());
+    let (daemon, _) = match endpoint::connect().await {
+        Ok(found) => found,
+        // What is measured already can be looked at without the daemon that it was measured by.
+        Err(_) if !fetch && !endpoint::is_remote() => {
+            return Ok(Machine::Here {
+                storage: "unknown".to_owned(),
+            });
+        }
+        Err(problem) => return Err(Failure::Engine(problem)),
+    };
+    let image = match &pin.image {
+        Some(pinned) => image::present(&daemon, pinned, !fetch, progress).await,
+        None => return Ok(unknown()),
+    };
+    let image = match image {
+        Ok(image) => Some(image),
+        Err(failure) if fetch => return Err(failure),
+        Err(_) => None,
+    };
+    let shared = place::shares_folders(&daemon).await;
+    let machine = DockerServer::machine(&daemon, image.as_ref(), cache, shared).await?;
+    Ok(machine.unwrap_or_else(unknown))
+}
+
 impl DockerServer {
+    /// Where folders are shared the data directory is in the cache of this machine.
+    async fn machine(
+        daemon: &Daemon,
+        image: Option<&Image>,
+        cache: &Path,
+        shared: bool,
+    ) -> Result<Option<Machine>, Failure> {
+        match shared {
+            true => Ok(Some(Machine::Here {
+                storage: storage::of(cache),
+            })),
+            false => machine::machine(daemon, image, cache).await,
+        }
+    }
+
     pub async fn start(request: &StartRequest<'_>) -> Result<Self, Failure> {
         check_settings(request.settings)?;
         let Some(pinned) = &request.pin.image else {
@@ -74,16 +131,6 @@ impl DockerServer {
             ));
         };
         let (daemon, _) = endpoint::connect().await.map_err(Failure::Engine)?;
-        if !daemon.is_here() {
-            return Err(Failure::Engine(
-                Diagnostic::error(format!(
-                    "a daemon at `{}` is not supported by this build",
-                    daemon.endpoint.host
-                ))
-                .note("the server is reached by a socket or a port of this machine")
-                .hint("use a daemon of this machine, or `--engine embedded`"),
-            ));
-        }
         strays::remove(&daemon)
             .await
             .map_err(|error| error::failure("tell of its containers", &error))?;
@@ -93,14 +140,17 @@ impl DockerServer {
         let shared = place::shares_folders(&daemon).await;
         let (pin, progress) = (request.pin, request.progress);
         let template = template::template(&daemon, &image, pin, &cache, shared, progress).await?;
+        let machine = Self::machine(&daemon, Some(&image), request.cache, shared).await?;
+        let machine = machine.ok_or_else(|| Failure::internal("a machine is not asked"))?;
         let run = Arc::new(cache.run_directory().map_err(unusable)?);
         let place = Place::new(&image, &template, &run).map_err(unusable)?;
         let limits = Limits::asked(request)?;
+        let reach = place.reach(daemon.is_here());
         let design = Design {
             image: &image,
             script: include_str!("docker/supervisor.sh"),
-            arguments: arguments(place.socket().is_some()),
-            reach: place.reach(),
+            arguments: arguments(reach),
+            reach,
             user: place.user(),
             limits: limits.clone(),
         };
@@ -122,20 +172,28 @@ impl DockerServer {
         copied.flatten().map_err(unusable)?;
         place.unpack(&container, template).await?;
         let mut server = Self {
-            container: Some(container),
-            daemon,
-            image,
             settings: request.settings.clone(),
             address: Address {
-                host: match place.socket() {
-                    Some(directory) => Host::Socket(directory.to_owned()),
-                    None => Host::Loopback {
+                host: match (place.socket(), &daemon.dialer) {
+                    (Some(directory), _) => Host::Socket(directory.to_owned()),
+                    (None, None) => Host::Loopback {
                         password: password().map_err(unusable)?,
                     },
+                    (None, Some(dialer)) => Host::Tunnel(Tunnel {
+                        docker: daemon.docker.clone(),
+                        container: container.name().to_owned(),
+                        port: PORT,
+                        dialer: dialer.clone(),
+                    }),
                 },
+                contained: true,
                 port: PORT,
                 log,
             },
+            container: Some(container),
+            machine,
+            daemon,
+            image,
             facts: BTreeMap::new(),
             place,
             processes: limits.processes.unwrap_or(0),
@@ -187,12 +245,17 @@ impl DockerServer {
         self.image.digest.clone()
     }
 
-    /// Of a volume only the daemon knows where it lies.
-    pub fn storage(&self) -> String {
-        match self.place.volume() {
-            Some(folder) => storage::of(folder),
-            None => format!("a volume of {}", self.daemon.version),
+    /// Filesystem and device of the data directory.
+    pub fn storage(&self) -> &str {
+        match &self.machine {
+            Machine::Here { storage } => storage,
+            Machine::Elsewhere(facts) => &facts.storage,
         }
+    }
+
+    /// How a daemon on another machine is reached.
+    pub fn way(&self) -> Option<&'static str> {
+        self.daemon.dialer.as_ref().map(dial::Dialer::name)
     }
 
     pub fn facts(&self) -> BTreeMap<String, String> {
@@ -233,7 +296,7 @@ impl DockerServer {
         tokio::time::sleep(LOG_DELAY).await;
         let mut seen = Vec::new();
         let shared = self.place.volume();
-        let mut disk = shared.map_or_else(|| self.storage(), storage::room);
+        let mut disk = shared.map_or_else(|| self.storage().to_owned(), storage::room);
         let asked = async {
             let container = self.container.as_ref()?;
             let state = container.state().await;
@@ -391,11 +454,12 @@ impl DockerServer {
     }
 }
 
-fn arguments(socket: bool) -> Vec<String> {
-    let listen = if socket {
-        "listen_addresses="
-    } else {
-        "listen_addresses=*"
+fn arguments(reach: Reach<'_>) -> Vec<String> {
+    let listen = match reach {
+        Reach::Folders { .. } => "listen_addresses=",
+        Reach::Port => "listen_addresses=*",
+        // Only of the container: it has no other interface, and what connects runs in it.
+        Reach::Nowhere => "listen_addresses=127.0.0.1",
     };
     [
         "-k",

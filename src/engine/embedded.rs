@@ -113,6 +113,7 @@ impl Embedded {
             .map_err(|error| Failure::io("make a socket below", run.path(), &error))?;
         let address = Address {
             host: Host::Socket(socket.clone()),
+            contained: false,
             port: PORT,
             log: run.path().join(LOG),
         };

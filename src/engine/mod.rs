@@ -15,6 +15,7 @@ mod cause;
 mod docker;
 mod embedded;
 mod fake;
+mod machine;
 pub mod pins;
 pub mod session;
 mod settings;
@@ -23,11 +24,12 @@ mod storage;
 mod system;
 mod trust;
 
+pub use machine::{Facts, Machine};
 pub use trust::{refuse_extension, refuse_setting};
 
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::exit_code::Failure;
-use crate::record::ServerEnvironment;
+use crate::record::{Network, ServerEnvironment};
 use docker::DockerServer;
 use embedded::Embedded;
 use fake::FakeServer;
@@ -130,9 +132,21 @@ pub fn identity(choice: &EngineChoice, pin: &Pin) -> Result<Identity, Failure> {
     }
 }
 
-/// Filesystem and device that data directories lie on, such as `ext4 on /dev/vda`.
-pub fn storage(cache: &Path) -> String {
-    storage::of(cache)
+/// The machine that a server of this engine and version will run on. Where that can only be asked
+/// with an image that is missing, `fetch` says whether it may be pulled; the facts are empty else.
+pub async fn machine(
+    choice: &EngineChoice,
+    pin: &Pin,
+    cache: &Path,
+    fetch: bool,
+    progress: &dyn Fn(&str),
+) -> Result<Machine, Failure> {
+    match choice {
+        EngineChoice::Docker => docker::machine_of(pin, cache, fetch, progress).await,
+        EngineChoice::Auto | EngineChoice::Embedded | EngineChoice::Fake(_) => Ok(Machine::Here {
+            storage: storage::of(cache),
+        }),
+    }
 }
 
 /// Starts a server of the pinned version. A [`Failure::Article`] is about a setting and has no
@@ -252,6 +266,14 @@ impl Server {
                 environment.settings.insert(name.clone(), value);
             }
         }
+        if let Engine::Docker(server) = &self.engine
+            && let Some(way) = server.way()
+        {
+            environment.network = Some(Network {
+                way: way.to_owned(),
+                round_trip_ms: round_trip_ms(&mut session).await?,
+            });
+        }
         session.close().await;
         Ok(environment)
     }
@@ -299,7 +321,7 @@ impl Server {
     pub fn storage(&self) -> String {
         match &self.engine {
             Engine::Embedded(server) => server.storage(),
-            Engine::Docker(server) => server.storage(),
+            Engine::Docker(server) => server.storage().to_owned(),
             Engine::Fake(_) => "none".into(),
         }
     }
@@ -396,6 +418,18 @@ impl Server {
         let version = version.and_then(|row| row.into_iter().next().flatten());
         Ok(version.unwrap_or_else(|| "fake".into()))
     }
+}
+
+/// The median of some round trips, in milliseconds with three decimals.
+async fn round_trip_ms(session: &mut Session) -> Result<String, SessionError> {
+    const TIMES: usize = 21;
+    let mut microseconds = Vec::new();
+    for _ in 0..TIMES {
+        microseconds.push(session.execute("SELECT 1").await?.elapsed.as_micros());
+    }
+    microseconds.sort_unstable();
+    let median = microseconds[TIMES / 2];
+    Ok(format!("{}.{:03}", median / 1000, median % 1000))
 }
 
 /// The database that nothing is measured in.

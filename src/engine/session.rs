@@ -9,14 +9,18 @@ mod error;
 
 pub use error::{SessionError, SqlError};
 
+use super::docker::tunnel::Tunnel;
 use super::{fake, statement};
 use crate::quantity::{Column, Table, Value};
 use futures_util::{StreamExt, stream};
 use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_postgres::error::{DbError, Severity};
+use tokio_postgres::tls::NoTlsStream;
 use tokio_postgres::types::Type;
 use tokio_postgres::{AsyncMessage, Client, NoTls, SimpleQueryMessage, SimpleQueryRow};
 
@@ -95,6 +99,8 @@ pub fn quote_literal(text: &str) -> String {
 #[derive(Clone, Debug)]
 pub(super) struct Address {
     pub host: Host,
+    /// In a container, whose limits and system files are not this process's.
+    pub contained: bool,
     pub port: u16,
     pub log: PathBuf,
 }
@@ -105,6 +111,8 @@ pub(super) enum Host {
     Socket(PathBuf),
     /// A port of this machine's loopback interface, with the password of all roles.
     Loopback { password: String },
+    /// Through the container daemon of another machine.
+    Tunnel(Tunnel),
 }
 
 impl Address {
@@ -113,9 +121,35 @@ impl Address {
         match &self.host {
             Host::Socket(directory) => config.host_path(directory),
             Host::Loopback { password } => config.host("127.0.0.1").password(password),
+            // What connects runs beside the server, where nobody is asked who he is.
+            Host::Tunnel(_) => &mut config,
         };
         config.port(self.port).user(role.name());
         config
+    }
+
+    /// Whether the server runs on another machine, with a network between.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        matches!(self.host, Host::Tunnel(_))
+    }
+
+    /// Why the way to the server broke, where that is known.
+    fn last_words(&self) -> Option<String> {
+        match &self.host {
+            Host::Tunnel(tunnel) => tunnel.dialer.last_words(),
+            Host::Socket(_) | Host::Loopback { .. } => None,
+        }
+    }
+
+    /// How long after a request to cancel it is asked again.
+    fn patience(&self) -> Duration {
+        Duration::from_millis(if self.is_elsewhere() { 2000 } else { 500 })
+    }
+
+    fn unreached(&self, error: &std::io::Error) -> SessionError {
+        let log = log_tail(&self.log, LOG_LINES);
+        let message = format!("no connection through the container daemon: {error}");
+        SessionError::Lost { message, log }
     }
 
     /// Process id, data directory and time of start, as the postmaster writes them beside its
@@ -141,11 +175,13 @@ enum Connection {
 
 struct Postgres {
     client: Client,
+    /// Bytes that came through a network.
+    received: Option<Arc<AtomicU64>>,
     backend_pid: i32,
     heard: Arc<Mutex<Heard>>,
     task: tokio::task::JoinHandle<()>,
     address: Box<Address>,
-    /// What the postmaster wrote of itself when this session began.
+    /// What the postmaster wrote of itself when this session began, or when it started.
     postmaster: Option<String>,
 }
 
@@ -156,6 +192,8 @@ struct Heard {
     /// Why the connection ended.
     ended: Option<String>,
 }
+
+const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 
 /// A loop of `RAISE NOTICE` must not fill the memory.
 const KEPT_NOTICES: usize = 1000;
@@ -215,6 +253,33 @@ impl Session {
         }
     }
 
+    /// Whether there is a network between, whose time the client's clock has in it.
+    pub fn is_elsewhere(&self) -> bool {
+        match &self.connection {
+            Connection::Postgres(postgres) => postgres.address.is_elsewhere(),
+            Connection::Fake(_) => false,
+        }
+    }
+
+    /// Whether the server has limits and system files that are not this process's.
+    pub fn is_contained(&self) -> bool {
+        match &self.connection {
+            Connection::Postgres(postgres) => postgres.address.contained,
+            Connection::Fake(_) => false,
+        }
+    }
+
+    /// Bytes that the server has sent since the session began; None where no network is between.
+    pub fn received_bytes(&self) -> Option<u64> {
+        match &self.connection {
+            Connection::Postgres(postgres) => {
+                let received = postgres.received.as_ref()?;
+                Some(received.load(Ordering::Relaxed))
+            }
+            Connection::Fake(_) => None,
+        }
+    }
+
     /// Notices and warnings since this was last asked, oldest first.
     pub fn notices(&mut self) -> Vec<String> {
         match &mut self.connection {
@@ -240,52 +305,75 @@ fn lock(heard: &Mutex<Heard>) -> std::sync::MutexGuard<'_, Heard> {
 
 impl Postgres {
     async fn connect(address: &Address, database: &str, role: Role) -> Result<Self, SessionError> {
-        let (client, mut connection) = address
-            .config(role)
+        let mut config = address.config(role);
+        config
             .dbname(database)
             .application_name("remeasure")
-            .connect_timeout(Duration::from_secs(30))
-            .connect(NoTls)
-            .await
-            .map_err(|error| connect_error(&error, &address.log))?;
+            .connect_timeout(CONNECT_LIMIT);
         let heard = Arc::new(Mutex::new(Heard::default()));
-        let hears = Arc::clone(&heard);
-        let task = tokio::spawn(async move {
-            let mut messages = pin!(stream::poll_fn(move |cx| connection.poll_message(cx)));
-            while let Some(message) = messages.next().await {
-                let mut heard = lock(&hears);
-                match message {
-                    Ok(AsyncMessage::Notice(notice)) if heard.notices.len() < KEPT_NOTICES => {
-                        heard.notices.push(notice_text(&notice));
-                    }
-                    Ok(_) => {}
-                    Err(error) => {
-                        heard.ended = Some(full_text(&error));
-                        break;
-                    }
-                }
+        let failed = |error| connect_error(&error, &address.log);
+        let mut received = None;
+        let (client, task) = match &address.host {
+            Host::Socket(_) | Host::Loopback { .. } => {
+                let (client, connection) = config.connect(NoTls).await.map_err(failed)?;
+                (client, listen(connection, &heard))
             }
-        });
+            Host::Tunnel(tunnel) => {
+                let stream = tunnel
+                    .open()
+                    .await
+                    .map_err(|error| address.unreached(&error))?;
+                received = Some(stream.received());
+                let connecting = config.connect_raw(stream, NoTls);
+                let connected = tokio::time::timeout(CONNECT_LIMIT, connecting).await;
+                let (client, connection) = connected
+                    .map_err(|error| address.unreached(&error.into()))?
+                    .map_err(failed)?;
+                (client, listen(connection, &heard))
+            }
+        };
         let mut session = Self {
             client,
+            received,
             backend_pid: 0,
             heard,
             task,
             postmaster: address.postmaster(),
             address: Box::new(address.clone()),
         };
-        let pid = session
-            .execute("SELECT pg_catalog.pg_backend_pid()")
-            .await?;
-        session.backend_pid = pid
-            .rows
-            .first()
-            .and_then(|row| row.first()?.as_deref()?.parse().ok())
-            .ok_or_else(|| SessionError::Lost {
-                message: "the server does not tell its process id".into(),
-                log: String::new(),
-            })?;
+        let about = match address.host {
+            Host::Socket(_) => "SELECT pg_catalog.pg_backend_pid()",
+            // There is no file that tells of the postmaster.
+            Host::Loopback { .. } | Host::Tunnel(_) => {
+                "SELECT pg_catalog.pg_backend_pid(), pg_catalog.pg_postmaster_start_time()"
+            }
+        };
+        let about = session.execute(about).await?;
+        let first = about.rows.into_iter().next().unwrap_or_default();
+        let mut cells = first.into_iter().flatten();
+        let pid = cells.next();
+        session.postmaster = cells.next().or_else(|| session.postmaster.take());
+        session.backend_pid =
+            pid.and_then(|pid| pid.parse().ok())
+                .ok_or_else(|| SessionError::Lost {
+                    message: "the server does not tell its process id".into(),
+                    log: String::new(),
+                })?;
         Ok(session)
+    }
+
+    /// Asks the server to stop what it does for this session.
+    async fn ask_to_cancel(&self) {
+        let token = self.client.cancel_token();
+        // When even that fails the server is gone, and the statement ends with it.
+        match &self.address.host {
+            Host::Socket(_) | Host::Loopback { .. } => drop(token.cancel_query(NoTls).await),
+            Host::Tunnel(tunnel) => {
+                if let Ok(stream) = tunnel.open().await {
+                    let _ = token.cancel_query_raw(stream, NoTls).await;
+                }
+            }
+        }
     }
 
     async fn execute(&self, sql: &str) -> Result<StatementResult, SessionError> {
@@ -322,13 +410,13 @@ impl Postgres {
         timeout: Duration,
     ) -> SessionError {
         // A request can be lost when it comes before the statement has started.
-        for _ in 0..20 {
-            // When even that fails the server is gone, and the statement ends with it.
-            let _ = self.client.cancel_token().cancel_query(NoTls).await;
+        const ATTEMPTS: u32 = 20;
+        for _ in 0..ATTEMPTS {
+            self.ask_to_cancel().await;
             let ended = tokio::select! {
                 biased;
                 answer = &mut run => Some(answer),
-                () = tokio::time::sleep(Duration::from_millis(500)) => None,
+                () = tokio::time::sleep(self.address.patience()) => None,
             };
             match ended {
                 None => {}
@@ -345,7 +433,7 @@ impl Postgres {
             }
         }
         self.lost(format!(
-            "a statement did not stop within 10 s of being cancelled, after its timeout of {timeout:?}"
+            "a statement did not stop after being cancelled {ATTEMPTS} times, after its timeout of {timeout:?}"
         ))
     }
 
@@ -442,24 +530,59 @@ impl Postgres {
     /// that was ended.
     async fn server_lives(&self) -> bool {
         let address = &self.address;
-        if self.postmaster.is_none() || self.postmaster != address.postmaster() {
+        if self.postmaster.is_none() {
             return false;
         }
-        let connected = address
-            .config(Role::Tool)
-            .dbname(super::MAINTENANCE_DATABASE)
-            .connect_timeout(Duration::from_secs(5))
-            .connect(NoTls)
-            .await;
-        connected.is_ok()
+        if let Host::Socket(_) = address.host {
+            let mut config = address.config(Role::Tool);
+            config
+                .dbname(super::MAINTENANCE_DATABASE)
+                .connect_timeout(Duration::from_secs(5));
+            let same = self.postmaster == address.postmaster();
+            return same && config.connect(NoTls).await.is_ok();
+        }
+        let connecting = Self::connect(address, super::MAINTENANCE_DATABASE, Role::Tool);
+        let connected = Box::pin(connecting).await;
+        connected.is_ok_and(|other| other.postmaster == self.postmaster)
     }
 
     fn lost(&self, message: String) -> SessionError {
+        let message = match self.address.last_words() {
+            Some(words) => format!("{message}; ssh: {words}"),
+            None => message,
+        };
         SessionError::Lost {
             message,
             log: log_tail(&self.address.log, LOG_LINES),
         }
     }
+}
+
+/// Drives a connection to its end, and keeps what is said outside of results.
+fn listen<S>(
+    mut connection: tokio_postgres::Connection<S, NoTlsStream>,
+    heard: &Arc<Mutex<Heard>>,
+) -> tokio::task::JoinHandle<()>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let hears = Arc::clone(heard);
+    tokio::spawn(async move {
+        let mut messages = pin!(stream::poll_fn(move |cx| connection.poll_message(cx)));
+        while let Some(message) = messages.next().await {
+            let mut heard = lock(&hears);
+            match message {
+                Ok(AsyncMessage::Notice(notice)) if heard.notices.len() < KEPT_NOTICES => {
+                    heard.notices.push(notice_text(&notice));
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    heard.ended = Some(full_text(&error));
+                    break;
+                }
+            }
+        }
+    })
 }
 
 /// A result on the wire.

@@ -49,8 +49,7 @@ pub fn room(path: &Path) -> String {
 }
 
 /// The last mount over the longest part of the path is the one that holds it.
-#[cfg(target_os = "linux")]
-fn in_mountinfo(mounts: &str, path: &Path) -> Option<String> {
+pub fn in_mountinfo(mounts: &str, path: &Path) -> Option<String> {
     let mut best: Option<(usize, String)> = None;
     for line in mounts.lines() {
         // 36 35 98:0 /root /mount/point options optional… - type device superoptions

@@ -9,7 +9,7 @@ mod runs;
 pub use found::{Found, sentences};
 pub use runs::doubts as of_runs;
 
-use super::instrument::Window;
+use super::instrument::{StatementTime, Window};
 use crate::article::Experiment;
 use crate::engine::session::Session;
 use crate::parse::sql::words;
@@ -18,6 +18,8 @@ use found::Kind;
 
 /// Below this the clock and the round trip are a visible share of what is timed.
 const TOO_SHORT_MS: f64 = 1.0;
+/// More bytes than the buffers between server and network take: the server waits to send.
+const BUFFERED_BYTES: u64 = 64 << 10;
 /// Share of CPU time taken by other guests of the hypervisor.
 const STEAL: f64 = 0.05;
 
@@ -33,7 +35,7 @@ impl Watch {
         Self {
             checkpoint: checkpoint(control).await,
             autovacuum: autovacuum(observer).await,
-            cpu: CpuState::read(),
+            cpu: CpuState::read(control).await,
         }
     }
 
@@ -47,7 +49,7 @@ impl Watch {
         own_checkpoint: bool,
         (cell, run): (usize, u32),
     ) -> Vec<Found> {
-        let cpu = CpuState::read().since(self.cpu);
+        let cpu = CpuState::read(control).await.since(self.cpu);
         let mut found = Vec::new();
         let mut doubt = |kind: Kind, amount: f64| {
             found.push(Found {
@@ -72,6 +74,16 @@ impl Watch {
             .sum();
         if elapsed_ms < TOO_SHORT_MS && !window.statements.is_empty() {
             doubt(Kind::TooShort, elapsed_ms);
+        }
+        if let Some(bytes) = window.received_bytes {
+            if bytes > BUFFERED_BYTES {
+                doubt(Kind::SlowedByNetwork, bytes as f64 / 1000.0);
+            }
+            let by_the_client = |statement: &&StatementTime| statement.server_ms.is_none();
+            let with_network = window.statements.iter().filter(by_the_client).count();
+            if with_network > 0 {
+                doubt(Kind::TimedWithNetwork, with_network as f64);
+            }
         }
         if let Some(share) = cpu.steal.filter(|share| *share > STEAL) {
             doubt(Kind::CpuSteal, share * 100.0);

@@ -369,10 +369,13 @@ impl Protocol<'_> {
             let mut sessions = sessions(&mut self.control, state);
             probe.before(&mut sessions).await.map_err(Failure::from)?;
         }
+        let received = state.subject.received_bytes();
         let ran = self.window(cell, run, state).await?;
         let window = Window {
             statements: ran.statements.clone(),
             rows: ran.rows,
+            received_bytes: (state.subject.received_bytes().zip(received))
+                .map(|(after, before)| after.saturating_sub(before)),
         };
         let mut row = RowBuilder::new(self.request);
         let mut results = IndexMap::new();

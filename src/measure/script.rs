@@ -55,7 +55,8 @@ impl ScriptError {
     }
 }
 
-/// Beyond this many statements the server's clock is not asked for each.
+/// Beyond this many statements the server's clock is not asked for each, unless a network is in the
+/// client's.
 const SERVER_CLOCK_STATEMENTS: usize = 100;
 
 /// Runs `script`. With `server_clock` (a connection of the tool's) each statement's time by the
@@ -140,19 +141,21 @@ async fn timed(
         ..StatementTime::default()
     };
     if let Some(clock) = server_clock
-        && ran.statements.len() < SERVER_CLOCK_STATEMENTS
+        && (ran.statements.len() < SERVER_CLOCK_STATEMENTS || session.is_elsewhere())
     {
         time.server_ms = server_ms(clock, session.backend_pid()).await;
     }
+    let without_network = without_network(time.server_ms).filter(|_| session.is_elsewhere());
     let result = match result {
         Ok(result) => result,
         Err(error) => {
             // An error that is expected took its time too: that of a lock not had, say.
+            time.elapsed = without_network.unwrap_or(time.elapsed);
             ran.statements.push(time);
             return Err(place.error(sql, error));
         }
     };
-    time.elapsed = result.elapsed;
+    time.elapsed = without_network.unwrap_or(result.elapsed);
     time.rows = result.command_rows;
     ran.rows = result.command_rows.or(ran.rows);
     ran.statements.push(time);
@@ -172,6 +175,13 @@ async fn server_ms(clock: &mut Session, pid: i32) -> Option<f64> {
     );
     let result = clock.execute(&sql).await.ok()?;
     result.rows.first()?.first()?.as_deref()?.parse().ok()
+}
+
+/// The server's clock as the time of a statement: from when the server has it whole to when it is
+/// ready for the next. Reading that clock in the session itself would take snapshots in transactions
+/// that have none yet, and fill its caches; another session reads it without touching this one.
+fn without_network(server_ms: Option<f64>) -> Option<Duration> {
+    Duration::try_from_secs_f64(server_ms? / 1000.0).ok()
 }
 
 /// Whether a transaction is open after a statement, by its first words.

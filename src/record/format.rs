@@ -85,6 +85,9 @@ pub struct ServerEnvironment {
     /// Of a container: daemon, image that ran, platform, and the limits that were granted.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub container: BTreeMap<String, String>,
+    /// Between the tool and a server on another machine; in no measured time, and in no hash.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
     pub libc: String,
     pub encoding: String,
     pub collation: String,
@@ -94,6 +97,15 @@ pub struct ServerEnvironment {
     /// Settings that differ from their defaults, as the server says.
     pub settings: BTreeMap<String, String>,
     pub sha256: String,
+}
+
+/// What lies between the tool and a server on another machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Network {
+    /// `tcp`, `tcp with TLS` or `ssh`.
+    pub way: String,
+    /// Of a statement that does nothing, by the client's clock: the median.
+    pub round_trip_ms: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,11 +149,12 @@ pub struct ToolEnvironment {
 }
 
 impl ServerEnvironment {
-    /// The hex sha256 of everything but why the engine was chosen: that is another matter each
-    /// time.
+    /// The hex sha256 of everything but why the engine was chosen and what the network was like:
+    /// those are another matter each time.
     pub fn hash(&self) -> String {
         hash_of(&Self {
             engine_reason: String::new(),
+            network: None,
             sha256: String::new(),
             ..self.clone()
         })

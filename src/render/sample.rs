@@ -242,6 +242,7 @@ fn environment() -> Environment {
             engine_reason: "no Docker endpoint answers".into(),
             digest: Some("ab12".repeat(16)),
             container: [].into(),
+            network: None,
             libc: "glibc 2.36".into(),
             encoding: "UTF8".into(),
             collation: "C".into(),

@@ -178,6 +178,12 @@ fn environment(environment: &Environment) -> String {
         .into_iter()
         .filter(|text| !text.is_empty() && *text != "none");
     parts.extend(known.cloned());
+    if let Some(network) = &server.network {
+        let (way, round_trip) = (&network.way, &network.round_trip_ms);
+        parts.push(format!(
+            "by {way} with a round trip of {round_trip} ms, in no measured time"
+        ));
+    }
     parts.push(format!("remeasure {}", environment.tool.version));
     escaped(&parts.join(", "))
 }

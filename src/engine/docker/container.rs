@@ -132,8 +132,11 @@ impl Container {
     /// Creates the container; nothing in it runs yet.
     pub async fn create(daemon: &Daemon, design: &Design<'_>) -> Result<Self, Failure> {
         let name = name();
-        let guard = Guard::over(daemon, &name)
-            .map_err(|error| Failure::internal(format!("cannot guard a container: {error}")))?;
+        let guard = Guard::over(daemon, &name).await.map_err(|error| {
+            Failure::Engine(Diagnostic::error(format!(
+                "a container cannot be guarded: {error}"
+            )))
+        })?;
         let container = Self {
             docker: daemon.docker.clone(),
             name,
@@ -151,6 +154,10 @@ impl Container {
             .await
             .map_err(|error| failure("create a container", &error))?;
         Ok(container)
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Unpacks a tar, gzipped or not, below a folder.

@@ -4,6 +4,7 @@
 //! it does not answer: measuring on another machine than the one named would be a surprise. Without
 //! those the current docker context is tried, then the sockets that Docker and Podman use.
 
+use super::dial::{Dialer, TlsVariables};
 use super::error::full_text;
 use crate::diagnostic::Diagnostic;
 use bollard::{API_DEFAULT_VERSION, Docker};
@@ -29,18 +30,15 @@ pub struct Daemon {
     pub endpoint: Endpoint,
     /// Such as `Docker 20.10.24, API 1.41`.
     pub version: String,
+    /// How it is reached, unless by a socket of this machine.
+    pub dialer: Option<Dialer>,
 }
 
 impl Daemon {
-    /// Whether its containers run on this machine.
+    /// Whether what its containers share and publish is within reach of this machine. A port of the
+    /// loopback interface may lead anywhere: it counts as another machine's.
     pub fn is_here(&self) -> bool {
-        match self.endpoint.host.split_once("://") {
-            Some(("unix", _)) => true,
-            Some((_, authority)) => ["localhost:", "127.", "[::1]:"]
-                .iter()
-                .any(|loopback| authority.starts_with(loopback)),
-            None => false,
-        }
+        self.dialer.is_none()
     }
 }
 
@@ -77,19 +75,20 @@ fn no_daemon(refused: &[Refused]) -> Diagnostic {
 /// Connects to one endpoint and agrees on a version of the API.
 pub async fn reach(endpoint: &Endpoint) -> Result<Daemon, String> {
     let host = endpoint.host.as_str();
-    let connected = match host.split_once("://") {
-        Some(("unix", path)) => {
+    let dialer = Dialer::to(host, &TlsVariables::of(&|name| std::env::var(name).ok()))?;
+    let connected = match (&dialer, host.split_once("://")) {
+        (Some(dialer), _) => dialer.docker(ANSWER_LIMIT),
+        (None, Some(("unix", path))) => {
             // Else a missing socket is told as an error of an HTTP client.
             if !Path::new(path).exists() {
                 return Err("there is no such socket".into());
             }
             Docker::connect_with_unix(host, ANSWER_LIMIT, API_DEFAULT_VERSION)
         }
-        Some(("tcp" | "http", _)) => {
-            Docker::connect_with_http(host, ANSWER_LIMIT, API_DEFAULT_VERSION)
+        (None, Some((scheme, _))) => {
+            return Err(format!("`{scheme}://` is not supported by this build"));
         }
-        Some((scheme, _)) => return Err(format!("`{scheme}://` is not supported by this build")),
-        None => return Err("it has no scheme such as `unix://` or `tcp://`".into()),
+        (None, None) => return Err("it has no scheme such as `unix://` or `tcp://`".into()),
     };
     let docker = connected.map_err(|error| full_text(&error))?;
     let docker = docker
@@ -110,6 +109,15 @@ pub async fn reach(endpoint: &Endpoint) -> Result<Daemon, String> {
         docker,
         endpoint: endpoint.clone(),
         version: format!("{name} {version}, API {api}"),
+        dialer,
+    })
+}
+
+/// Whether the first place to look is on another machine.
+pub fn is_remote() -> bool {
+    here().first().is_some_and(|endpoint| {
+        let scheme = endpoint.host.split_once("://").map(|(scheme, _)| scheme);
+        scheme.is_some_and(|scheme| scheme != "unix")
     })
 }
 

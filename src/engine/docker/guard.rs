@@ -6,6 +6,7 @@
 //! the daemon to remove the container of that name. Between fork and end the guard only makes
 //! system calls: it may not allocate, and runs no code of anybody's.
 
+use super::dial::{Dialer, Held};
 use super::endpoint::Daemon;
 use std::io::{self, Write};
 use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6, ToSocketAddrs};
@@ -27,18 +28,31 @@ static PAUSE: libc::timespec = libc::timespec {
 };
 
 impl Guard {
-    pub fn over(daemon: &Daemon, container: &str) -> io::Result<Self> {
-        let address = Address::of(&daemon.endpoint.host)?;
+    pub async fn over(daemon: &Daemon, container: &str) -> io::Result<Self> {
         let request = format!(
             "DELETE /v{}/containers/{container}?force=true&v=true HTTP/1.1\r\n\
-             Host: docker\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+             Host: docker\r\nContent-Length: 0\r\n\r\n",
             daemon.docker.client_version()
         );
+        let held = match &daemon.dialer {
+            Some(dialer) => dialer.hold(request.as_bytes(), ATTEMPTS).await?,
+            None => None,
+        };
+        let way = match held {
+            Some(held) => Way::Held(held),
+            None => {
+                let address = match &daemon.dialer {
+                    Some(Dialer::Bare(authority)) => Address::of(&format!("tcp://{authority}"))?,
+                    _ => Address::of(&daemon.endpoint.host)?,
+                };
+                Way::Asked(address, request.into_bytes())
+            }
+        };
         let (read, write) = io::pipe()?;
         // SAFETY: the child runs nothing but system calls, and never returns.
         match unsafe { libc::fork() } {
             -1 => Err(io::Error::last_os_error()),
-            0 => unsafe { watch(read.as_raw_fd(), &address, request.as_bytes()) },
+            0 => unsafe { watch(read.as_raw_fd(), &way) },
             pid => Ok(Self {
                 pipe: Some(write),
                 pid,
@@ -63,6 +77,14 @@ impl Drop for Guard {
         // SAFETY: waits for a child of ours.
         std::thread::spawn(move || unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) });
     }
+}
+
+/// How the guard tells the daemon.
+enum Way {
+    /// It connects, each time, and reads the answer.
+    Asked(Address, Vec<u8>),
+    /// Through TLS or ssh it cannot connect by system calls alone: what it writes is made ready.
+    Held(Held),
 }
 
 /// Where the daemon listens, as the system's calls take it.
@@ -137,15 +159,21 @@ fn unix_address(path: &str) -> io::Result<libc::sockaddr_un> {
 ///
 /// # Safety
 /// Only to be called straight after `fork`, in the child.
-unsafe fn watch(pipe: libc::c_int, address: &Address, request: &[u8]) -> ! {
+unsafe fn watch(pipe: libc::c_int, way: &Way) -> ! {
     unsafe {
         // Out of reach of the terminal's Ctrl-C, and of what ends the program's process group.
         libc::setsid();
+        // A held connection that is gone must not end it before its time.
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
             libc::signal(signal, libc::SIG_IGN);
         }
         // Locks and connections of ours must end with us, not with the guard.
-        close_all_but(pipe);
+        let held = match way {
+            Way::Asked(..) => pipe,
+            Way::Held(held) => held.socket.as_raw_fd(),
+        };
+        close_all_but([pipe, held]);
         let mut byte = 0_u8;
         loop {
             match libc::read(pipe, (&raw mut byte).cast(), 1) {
@@ -155,11 +183,18 @@ unsafe fn watch(pipe: libc::c_int, address: &Address, request: &[u8]) -> ! {
                 _ => break,
             }
         }
-        for _ in 0..ATTEMPTS {
+        for attempt in 0..ATTEMPTS as usize {
             // First the pause: a container that runs is ended by the end of its input, and to be
             // killed in the middle of that has brought a daemon to a standstill.
             libc::nanosleep(&raw const PAUSE, std::ptr::null_mut());
-            if ask(address, request) {
+            let done = match way {
+                Way::Asked(address, request) => ask(address, request),
+                Way::Held(held) => {
+                    tell(held, attempt);
+                    false
+                }
+            };
+            if done {
                 break;
             }
         }
@@ -167,11 +202,18 @@ unsafe fn watch(pipe: libc::c_int, address: &Address, request: &[u8]) -> ! {
     }
 }
 
-unsafe fn close_all_but(kept: libc::c_int) {
+/// Writes the next of what was made ready. The answers cannot be read by who has no key to them.
+unsafe fn tell(held: &Held, attempt: usize) {
+    if let Some(part) = held.parts.get(attempt) {
+        unsafe { libc::write(held.socket.as_raw_fd(), part.as_ptr().cast(), part.len()) };
+    }
+}
+
+unsafe fn close_all_but(kept: [libc::c_int; 2]) {
     unsafe {
         let end = libc::sysconf(libc::_SC_OPEN_MAX).clamp(256, 65_536) as libc::c_int;
         for descriptor in 0..end {
-            if descriptor != kept {
+            if !kept.contains(&descriptor) {
                 libc::close(descriptor);
             }
         }

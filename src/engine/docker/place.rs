@@ -17,7 +17,10 @@ use std::path::{Path, PathBuf};
 
 /// Whether a folder of this machine is the same folder in a container, with the same owners.
 pub async fn shares_folders(daemon: &Daemon) -> bool {
-    if !cfg!(target_os = "linux") || !daemon.endpoint.host.starts_with("unix://") {
+    if !cfg!(target_os = "linux")
+        || !daemon.is_here()
+        || !daemon.endpoint.host.starts_with("unix://")
+    {
         return false;
     }
     let Ok(about) = daemon.docker.info().await else {
@@ -99,14 +102,16 @@ impl Place {
         self.shared.as_ref().map(|shared| shared.volume.as_path())
     }
 
-    pub fn reach(&self) -> Reach<'_> {
+    /// A port of another machine's loopback interface is none of this one's.
+    pub fn reach(&self, is_here: bool) -> Reach<'_> {
         match &self.shared {
             Some(shared) => Reach::Folders {
                 volume: &shared.volume,
                 at: &self.inside.folder,
                 socket: &shared.socket,
             },
-            None => Reach::Port,
+            None if is_here => Reach::Port,
+            None => Reach::Nowhere,
         }
     }
 

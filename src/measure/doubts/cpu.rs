@@ -1,7 +1,9 @@
 //! Whether the CPU was ours while a window was open: time given to other guests, stops by the
 //! limit of a container, slowing because of heat. Read from files that Linux has; elsewhere nothing
-//! is known, and nothing is doubted.
+//! is known, and nothing is doubted. Of a server in a container they are its own files, wherever it
+//! runs, and the server reads them for us.
 
+use crate::engine::session::Session;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -22,7 +24,13 @@ pub struct CpuChange {
 }
 
 impl CpuState {
-    pub fn read() -> Self {
+    /// Of what the server runs in. `control` is a superuser's session.
+    pub async fn read(control: &mut Session) -> Self {
+        if control.is_contained() {
+            let said = control.execute(CONTAINED).await;
+            let row = said.ok().and_then(|said| said.rows.into_iter().next());
+            return Self::of_container(&row.unwrap_or_default());
+        }
         Self {
             times: fs::read_to_string("/proc/stat")
                 .ok()
@@ -31,6 +39,16 @@ impl CpuState {
                 .ok()
                 .and_then(|own| throttled(&own, Path::new("/sys/fs/cgroup"))),
             overheated: overheated(Path::new("/sys/devices/system/cpu")),
+        }
+    }
+
+    /// The columns of [`CONTAINED`].
+    fn of_container(row: &[Option<String>]) -> Self {
+        let column = |index: usize| row.get(index)?.as_deref();
+        Self {
+            times: column(0).and_then(CpuTimes::parse),
+            throttled: column(1).and_then(throttled_count),
+            overheated: column(2).and_then(|count| count.parse().ok()),
         }
     }
 
@@ -47,6 +65,18 @@ impl CpuState {
         }
     }
 }
+
+/// A container sees the counts of all the machine's processors, and of control groups its own, in
+/// either version of them.
+const CONTAINED: &str = "SELECT pg_catalog.pg_read_file('/proc/stat', 0, 4096, true),
+    coalesce(pg_catalog.pg_read_file('/sys/fs/cgroup/cpu.stat', 0, 4096, true),
+        pg_catalog.pg_read_file('/sys/fs/cgroup/cpu,cpuacct/cpu.stat', 0, 4096, true),
+        pg_catalog.pg_read_file('/sys/fs/cgroup/cpu/cpu.stat', 0, 4096, true)),
+    (SELECT sum(pg_catalog.rtrim(counted, E'\\n')::bigint)
+     FROM pg_catalog.pg_ls_dir('/sys/devices/system/cpu', true, false) AS cpu,
+         LATERAL pg_catalog.pg_read_file('/sys/devices/system/cpu/' || cpu
+             || '/thermal_throttle/core_throttle_count', 0, 64, true) AS counted
+     WHERE cpu ~ '^cpu[0-9]+$' AND counted ~ '^[0-9]')";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct CpuTimes {
@@ -116,8 +146,11 @@ fn throttled_upwards(root: &Path, path: &str) -> Option<u64> {
 }
 
 fn count_in(stat: &Path) -> Option<u64> {
-    let text = fs::read_to_string(stat).ok()?;
-    let line = text
+    throttled_count(&fs::read_to_string(stat).ok()?)
+}
+
+fn throttled_count(stat: &str) -> Option<u64> {
+    let line = stat
         .lines()
         .find_map(|line| line.strip_prefix("nr_throttled "))?;
     line.trim().parse().ok()
@@ -188,6 +221,23 @@ mod tests {
         ] {
             assert_eq!(throttled(own, root.path()), count, "{own}");
         }
+    }
+
+    #[test]
+    fn what_a_container_says_of_itself_is_read() {
+        let row = [
+            "cpu  10 1 5 80 2 0 1 7 0 0\ncpu0 5\n",
+            "nr_throttled 3\n",
+            "4",
+        ];
+        let row = row.map(|column| Some(column.to_owned()));
+        let state = CpuState::of_container(&row);
+        assert_eq!(state.times, CpuTimes::parse("cpu  10 1 5 80 2 0 1 7"));
+        assert_eq!((state.throttled, state.overheated), (Some(3), Some(4)));
+        // No control group is told of, and no heat: nothing is known.
+        let state = CpuState::of_container(&[row[0].clone(), None, None]);
+        assert_eq!((state.throttled, state.overheated), (None, None));
+        assert!(CpuState::of_container(&[]).times.is_none());
     }
 
     #[test]

@@ -16,6 +16,10 @@ pub enum Kind {
     Throttled,
     /// How often a core was slowed because of its heat.
     Overheated,
+    /// Kilobytes of results that the server had to send through a network.
+    SlowedByNetwork,
+    /// Statements that the client's clock had to time, with a network in it.
+    TimedWithNetwork,
     /// Times the cell's median.
     Outlier,
     /// By how many per cent the time changed over the runs.
@@ -23,13 +27,15 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 10] = [
         Self::Checkpoint,
         Self::Autovacuum,
         Self::TooShort,
         Self::CpuSteal,
         Self::Throttled,
         Self::Overheated,
+        Self::SlowedByNetwork,
+        Self::TimedWithNetwork,
         Self::Outlier,
         Self::Drift,
     ];
@@ -43,6 +49,8 @@ impl Kind {
             Self::CpuSteal => "cpu-steal",
             Self::Throttled => "cpu-throttled",
             Self::Overheated => "cpu-overheated",
+            Self::SlowedByNetwork => "network-results",
+            Self::TimedWithNetwork => "network-time",
             Self::Outlier => "outlier",
             Self::Drift => "drift",
         }
@@ -61,6 +69,12 @@ impl Kind {
             Self::CpuSteal => "measure timings again on a quieter machine",
             Self::Throttled => "give the container more CPU, or measure timings outside of it",
             Self::Overheated => "let the machine cool down, and measure timings again",
+            Self::SlowedByNetwork => {
+                "return fewer rows (`count(*)`, `EXPLAIN ANALYZE`), or run remeasure on that machine"
+            }
+            Self::TimedWithNetwork => {
+                "leave `track_activities` on: the server's clock is read from it"
+            }
             Self::Outlier => "the median is not moved by one such run; more runs make it surer",
             Self::Drift => {
                 "`fresh: run` starts each run alike and `warmup:` leaves the first ones out; with \
@@ -105,6 +119,13 @@ impl Kind {
                     "the CPU was slowed {} {times} because of its heat",
                     range(0).0
                 )
+            }
+            Self::SlowedByNetwork => format!(
+                "the server sent {} kB of results through the network and may have waited for it",
+                range(0).0
+            ),
+            Self::TimedWithNetwork => {
+                format!("the network is in the time of {} statements", range(0).0)
             }
             Self::Outlier => format!("took {} times the cell's median", range(2).0),
             Self::Drift => {

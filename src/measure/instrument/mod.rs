@@ -72,11 +72,14 @@ pub struct Window {
     pub statements: Vec<StatementTime>,
     /// From the tag of the last statement with a row count.
     pub rows: Option<u64>,
+    /// Bytes of results that came through a network; None where the server is on this machine.
+    pub received_bytes: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct StatementTime {
-    /// Client clock, from sending to the last byte of the answer.
+    /// Client clock, from sending to the last byte of the answer. Of a server on another machine
+    /// the server's clock: no network is in it.
     pub elapsed: Duration,
     /// Server clock, from `query_start` to `state_change`.
     pub server_ms: Option<f64>,

@@ -15,14 +15,15 @@ pub const INSTRUMENT: Instrument = Instrument {
             name: "elapsed_ms",
             type_name: "double precision",
             unit: "ms",
-            description: "by the client's monotonic clock, from sending to the end of the answer",
+            description: "by the client's monotonic clock, from sending to the end of the answer; on \
+                          another machine server_ms, so that no network is in it",
         },
         ColumnDescription {
             name: "server_ms",
             type_name: "double precision",
             unit: "ms",
             description: "by the server's clock: state_change - query_start in pg_stat_activity; \
-                          NULL beyond 100 statements",
+                          NULL beyond 100 statements on this machine",
         },
         ColumnDescription {
             name: "rows_per_s",
@@ -99,12 +100,13 @@ mod tests {
         let window = Window {
             statements: vec![statement(100, Some(99.5)), statement(150, Some(149.0))],
             rows: Some(1000),
+            received_bytes: None,
         };
         let texts: Vec<String> = values(&window).iter().map(ToString::to_string).collect();
         assert_eq!(texts, ["250", "248.5", "4000"]);
         let unknown = Window {
             statements: vec![statement(100, None)],
-            rows: None,
+            ..Window::default()
         };
         assert_eq!(values(&unknown)[1..], [Value::Null, Value::Null]);
     }
