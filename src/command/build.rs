@@ -131,7 +131,8 @@ async fn build_one<'a>(
         article,
         options.profile.as_deref(),
         &options.engine,
-    )?;
+    )
+    .await?;
     let record = measured_record(&mut context, options).await?;
     let verdicts = judge::judge(
         article,
@@ -189,6 +190,15 @@ pub async fn measured_record(
         lock = lock::article(&context.store, &context.article.slug, |line| say(options, line)) => lock?,
     };
     // What the other build has measured meanwhile need not be measured again.
+    let settled = tokio::select! {
+        biased;
+        () = &mut interrupt => None,
+        settled = context.settle(&options.engine) => Some(settled),
+    };
+    match settled {
+        Some(settled) => settled?,
+        None => return Err(interrupted(context, options)),
+    }
     let planned = context.plan(&options.force);
     if let Some(record) = context.stored_record(&planned) {
         context.accepted = read_record(&record_path(context.article))?;
@@ -213,7 +223,7 @@ fn interrupted(context: &Context<'_>, options: &BuildOptions) -> Failure {
         Some(profile) => format!(" --profile {profile}"),
         None => String::new(),
     };
-    let engine = match &options.engine {
+    let engine = match &options.engine.asked {
         EngineChoice::Auto => String::new(),
         named => format!(" --engine {named}"),
     };
@@ -242,7 +252,7 @@ fn announce(
             context.resolved.profile,
             context.server.version,
             context.server.engine,
-            context.engine_reason
+            context.engine.reason
         ),
     );
     let width = planned
@@ -292,16 +302,19 @@ async fn on_server(
             memory: postgres.memory.as_deref(),
             cpus: postgres.cpus.as_deref(),
             shm_size: postgres.shm_size.as_deref(),
+            platform: context.platform(),
         },
         cache: &engine::default_cache(),
-        offline: options.offline,
+        offline: options.engine.offline,
         progress: &|line: &str| bar.line(line),
     };
     let mut server = tokio::select! {
         biased;
         () = &mut interrupt => return Err(interrupted(context, options)),
-        started = engine::start(&options.engine, &request) => {
-            started.map_err(|failure| at_its_line(failure, context.article))?
+        started = engine::start(&context.engine.choice, &request) => {
+            started.map_err(|failure| {
+                at_its_line(context.engine.with_both_reasons(failure), context.article)
+            })?
         }
     };
     let mut problems = Vec::new();

@@ -101,17 +101,19 @@ fn afresh<'a>(
         return Err(Failure::Article(problems));
     }
     let mut build = options.build.clone();
-    let mut context = Context::new(
+    let runtime = runtime()?;
+    let context = Context::new(
         project,
         pins,
         article,
         build.profile.as_deref(),
         &build.engine,
-    )?;
+    );
+    let mut context = runtime.block_on(context)?;
     if build.force == Force::Nothing {
         build.force = Force::Everything;
     }
-    let record = runtime()?.block_on(measured_record(&mut context, &build))?;
+    let record = runtime.block_on(measured_record(&mut context, &build))?;
     let built = judged(article, record, context.accepted.as_ref(), true, options)?;
     Ok(built.into())
 }

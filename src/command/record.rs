@@ -2,11 +2,12 @@
 //! analysed, and put together with the environment.
 
 use super::project::Project;
+use super::terminal;
 use crate::analyse::{self, Analysis};
 use crate::article::{Article, Experiment};
 use crate::diagnostic::Diagnostic;
 use crate::engine::pins::{Pin, Pins};
-use crate::engine::{self, EngineChoice};
+use crate::engine::{self, Engines, Identity};
 use crate::exit_code::Failure;
 use crate::measure::{environment, statistics};
 use crate::plan::{
@@ -25,7 +26,8 @@ pub struct Context<'a> {
     pub resolved: Resolved,
     pub pin: &'a Pin,
     pub server: ServerIdentity,
-    pub engine_reason: String,
+    /// Which engine, and why.
+    pub engine: Identity,
     pub host: HostEnvironment,
     pub store: Store,
     /// What the author accepted, where there is a record.
@@ -58,12 +60,13 @@ fn record_in(directory: &Path) -> PathBuf {
 }
 
 impl<'a> Context<'a> {
-    pub fn new(
+    /// Says what the choice of an engine waits for, and warns of what it passes over.
+    pub async fn new(
         project: &Project,
         pins: &'a Pins,
         article: &'a Article,
         profile: Option<&str>,
-        engine: &EngineChoice,
+        engines: &Engines,
     ) -> Result<Self, Failure> {
         let resolved = plan::resolve(article, profile).map_err(Failure::article)?;
         let version = &article.front_matter.postgres.version;
@@ -74,22 +77,36 @@ impl<'a> Context<'a> {
                     .hint(pins.hint_for_unknown(&version.value)),
             )
         })?;
-        let identity = engine::identity(engine, pin)?;
+        let engine = engines.choose(pin, platform_of(article)).await?;
+        terminal::tell_diagnostics(&engines.warnings());
         let accepted = read_record(&record_path(article))?;
         Ok(Self {
             article,
             resolved,
             pin,
-            server: ServerIdentity {
-                version: pin.version.clone(),
-                digest: identity.digest,
-                engine: identity.engine.to_owned(),
-            },
-            engine_reason: identity.reason,
+            server: server_of(pin, &engine),
+            engine,
             host: environment::host(&engine::storage(&engine::default_cache())),
             store: project.store(article),
             accepted,
         })
+    }
+
+    /// Pulls an image that the choice of the engine counts on; where that fails another engine may
+    /// be taken after all.
+    pub async fn settle(&mut self, engines: &Engines) -> Result<(), Failure> {
+        let other = engines.settle(self.pin, self.platform()).await?;
+        terminal::tell_diagnostics(&engines.warnings());
+        if let Some(engine) = other {
+            self.server = server_of(self.pin, &engine);
+            self.engine = engine;
+        }
+        Ok(())
+    }
+
+    /// What the article asks of a container's image.
+    pub fn platform(&self) -> Option<&'a str> {
+        platform_of(self.article)
     }
 
     pub fn plan(&self, force: &Force) -> Vec<PlannedExperiment<'a>> {
@@ -147,7 +164,7 @@ impl<'a> Context<'a> {
             mut server,
             mut analysis,
         } = stored;
-        server.engine_reason.clone_from(&self.engine_reason);
+        server.engine_reason.clone_from(&self.engine.reason);
         for claim in self.article.claims() {
             if let Some(record) = analysis.claims.get_mut(&claim.name.value) {
                 record.unit.clone_from(&claim.unit);
@@ -200,6 +217,19 @@ impl<'a> Context<'a> {
             tables: analysis.tables,
             charts: analysis.charts,
         }
+    }
+}
+
+fn platform_of(article: &Article) -> Option<&str> {
+    let platform = article.front_matter.postgres.platform.as_ref();
+    platform.map(|platform| platform.value.as_str())
+}
+
+fn server_of(pin: &Pin, engine: &Identity) -> ServerIdentity {
+    ServerIdentity {
+        version: pin.version.clone(),
+        digest: engine.digest.clone(),
+        engine: engine.engine.to_owned(),
     }
 }
 

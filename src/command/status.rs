@@ -3,12 +3,13 @@
 
 mod explain;
 
+use super::build::runtime;
 use super::check::staleness;
 use super::project::Project;
 use super::record::{Context, record_path};
 use super::terminal::{both, for_each, print, print_json, worst};
 use crate::article::Article;
-use crate::engine::EngineChoice;
+use crate::engine::Engines;
 use crate::engine::pins::Pins;
 use crate::exit_code::{Failure, Outcome};
 use crate::plan::{Decision, Force};
@@ -75,7 +76,7 @@ pub fn status(
     project: &Project,
     names: &[String],
     profile: Option<&str>,
-    engine: &EngineChoice,
+    engines: &Engines,
     explain: Option<&str>,
     json: bool,
 ) -> Result<Outcome, Failure> {
@@ -85,8 +86,10 @@ pub fn status(
     if let Some(id) = explain.filter(|_| all_read.is_ok()) {
         explain::exists(id, &articles)?;
     }
+    let runtime = runtime()?;
     let (found, all_done) = for_each(&articles, |article| {
-        let context = Context::new(project, &pins, article, profile, engine)?;
+        let context = Context::new(project, &pins, article, profile, engines);
+        let context = runtime.block_on(context)?;
         let mut status = of(article, &context, &pins);
         if let Some(id) = explain {
             status.explained = explain::explain(&context, id);
@@ -134,7 +137,7 @@ fn of(article: &Article, context: &Context<'_>, pins: &Pins) -> Status {
         profile: context.resolved.profile.clone(),
         postgres: context.server.version.clone(),
         engine: context.server.engine.clone(),
-        engine_reason: context.engine_reason.clone(),
+        engine_reason: context.engine.reason.clone(),
         experiments,
         record: record(article, context, pins),
         explained: Vec::new(),

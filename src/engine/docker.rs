@@ -5,6 +5,7 @@
 //! [`DockerServer::start`]: daemon → strays of dead runs removed → image (pulled where it is
 //! missing) → container with a data directory → settings → server, ready once a login has answered.
 
+pub(super) mod choice;
 mod container;
 pub(super) mod doctor;
 mod endpoint;
@@ -77,7 +78,14 @@ impl DockerServer {
         strays::remove(&daemon)
             .await
             .map_err(|error| error::failure("tell of its containers", &error))?;
-        let image = image::present(&daemon, pinned, request.offline, request.progress).await?;
+        let image = image::present(
+            &daemon,
+            pinned,
+            request.limits.platform,
+            request.offline,
+            request.progress,
+        )
+        .await?;
         let unusable = |error: std::io::Error| Failure::io("use", request.cache, &error);
         let cache = Cache::open(request.cache).map_err(unusable)?;
         let template = template::template(
@@ -174,6 +182,12 @@ impl DockerServer {
         self.image.digest.clone()
     }
 
+    /// The image's platform, and the one of the daemon that emulates it.
+    pub fn emulation(&self) -> Option<(&str, &str)> {
+        let on = self.image.emulated_on.as_deref()?;
+        Some((&self.image.platform, on))
+    }
+
     /// Such as `overlay2`… is the daemon's matter; what is known is where it runs.
     pub fn storage(&self) -> String {
         format!("a volume of {}", self.daemon.version)
@@ -189,7 +203,10 @@ impl DockerServer {
         let facts = [
             ("daemon", Some(self.daemon.version.clone())),
             ("image", Some(self.image.id.clone())),
+            ("config", self.image.config.clone()),
+            ("manifest", self.image.manifest.clone()),
             ("platform", Some(self.image.platform.clone())),
+            ("emulated_on", self.image.emulated_on.clone()),
             ("memory_bytes", amount(granted.memory_bytes)),
             (
                 "cpus",

@@ -101,9 +101,13 @@ impl Container {
             printed: Arc::default(),
             reader: None,
         };
-        let options = CreateContainerOptionsBuilder::new()
-            .name(&container.name)
-            .build();
+        let options = CreateContainerOptionsBuilder::new().name(&container.name);
+        // A daemon that keeps several platforms of an image takes its own, unless told.
+        let options = match &design.image.emulated_on {
+            Some(_) => options.platform(&design.image.platform),
+            None => options,
+        }
+        .build();
         daemon
             .docker
             .create_container(Some(options), body(design))
