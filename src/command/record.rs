@@ -92,12 +92,12 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// Pulls an image that the choice of the engine counts on; where that fails another engine may
-    /// be taken after all.
+    /// Pulls an image that the choice of the engine counts on; where that fails another engine is
+    /// taken after all.
     pub async fn settle(&mut self, engines: &Engines) -> Result<(), Failure> {
-        let other = engines.settle(self.pin, self.platform()).await?;
+        let settled = engines.settle(self.pin, self.platform()).await?;
         terminal::tell_diagnostics(&engines.warnings());
-        if let Some(engine) = other {
+        if let Some(engine) = settled {
             self.server = server_of(self.pin, &engine);
             self.engine = engine;
         }

@@ -60,6 +60,8 @@ struct RecordStatus {
     claims: Option<usize>,
     /// Measured on this machine.
     this_machine: Option<bool>,
+    /// What it was measured on.
+    engine: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
@@ -152,6 +154,7 @@ fn record(article: &Article, context: &Context<'_>, pins: &Pins) -> RecordStatus
             profile: None,
             claims: None,
             this_machine: None,
+            engine: None,
         };
     };
     let problems: Vec<String> = staleness(article, record, pins)
@@ -167,6 +170,7 @@ fn record(article: &Article, context: &Context<'_>, pins: &Pins) -> RecordStatus
         profile: Some(record.profile.clone()),
         claims: Some(record.claims.len()),
         this_machine: Some(record.environment.host.sha256 == context.host.sha256),
+        engine: Some(record.environment.server.engine.clone()),
     }
 }
 
@@ -193,9 +197,15 @@ fn text(status: &Status) -> String {
             Some(true) => "this machine",
             _ => "another machine",
         };
+        // A build compares with it, whichever engine it was measured on.
+        let other = record.engine.as_ref();
+        let engine = match other.filter(|engine| **engine != status.engine) {
+            Some(engine) => format!(", engine {engine}"),
+            None => String::new(),
+        };
         let _ = writeln!(
             text,
-            "  record: current, profile {profile}, {claims} claims, host {machine}"
+            "  record: current, profile {profile}, {claims} claims, host {machine}{engine}"
         );
     }
     for explained in &status.explained {

@@ -13,6 +13,10 @@ use crate::exit_code::Failure;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Said beside what keeps docker from being used.
+pub const TAKES_ITS_PLACE: &str =
+    "the embedded engine takes its place, as `--engine auto` means it";
+
 /// The engines of one run of this program. Clones share what is decided.
 #[derive(Clone, Debug)]
 pub struct Engines {
@@ -29,6 +33,8 @@ pub struct Engines {
 struct Decided {
     /// By version, image and platform.
     identities: BTreeMap<String, Identity>,
+    /// Why no version can have docker.
+    no_daemon: Option<String>,
     warnings: Vec<Diagnostic>,
 }
 
@@ -74,44 +80,38 @@ impl Engines {
         Ok(identity)
     }
 
-    /// Pulls the image that `auto` counts on. The identity that it came to, where that is another
-    /// one after all.
+    /// Pulls the image that `auto` counts on, and takes the embedded engine where that fails. What it
+    /// came to, where something was left to settle.
     pub async fn settle(
         &self,
         pin: &Pin,
         platform: Option<&str>,
     ) -> Result<Option<Identity>, Failure> {
         let key = key(pin, platform);
-        let promised = |known: &&Identity| known.is_promised;
-        let Some(mut identity) = self
-            .decided()
-            .identities
-            .get(&key)
-            .filter(promised)
-            .cloned()
-        else {
+        let known = self.decided().identities.get(&key).cloned();
+        let Some(promised) = known.filter(|known| known.is_promised) else {
             return Ok(None);
         };
-        match docker::pull(pin, platform, &self.tell).await {
-            Ok(()) => {
-                identity.is_promised = false;
-                self.remember(key, &identity);
-                Ok(None)
-            }
+        let identity = match docker::pull(pin, platform, &self.tell).await {
+            Ok(reason) => Identity {
+                reason,
+                is_promised: false,
+                ..promised
+            },
             Err(Failure::Engine(problem)) => {
                 let reason = format!("docker fails: {}", problem.message);
                 let identity = instead(pin, platform, reason)?;
-                self.remember(key, &identity);
-                let warning = Diagnostic::warning(problem.message)
-                    .note("the embedded engine takes its place, as `--engine auto` means it");
+                let warning = Diagnostic::warning(problem.message).note(TAKES_ITS_PLACE);
                 self.decided().warnings.push(match problem.hint {
                     Some(hint) => warning.hint(hint),
                     None => warning,
                 });
-                Ok(Some(identity))
+                identity
             }
-            Err(failure) => Err(failure),
-        }
+            Err(failure) => return Err(failure),
+        };
+        self.remember(key, &identity);
+        Ok(Some(identity))
     }
 
     /// What was passed over and should not be in silence; each is given once.
@@ -125,6 +125,10 @@ impl Engines {
             identity.reason = format!("{} names its programs", embedded::FOLDER_VARIABLE);
             return Ok(identity);
         }
+        let no_daemon = self.decided().no_daemon.clone();
+        if let Some(reason) = no_daemon {
+            return instead(pin, platform, reason);
+        }
         match docker::consider(pin, platform, self.offline, &self.tell).await {
             Ok(Taken {
                 reason,
@@ -134,11 +138,14 @@ impl Engines {
                 is_promised: !image_is_here,
                 ..named_identity(&EngineChoice::Docker, pin, platform)?
             }),
-            Err(PassedOver { reason, warning }) => {
+            Err(PassedOver {
+                reason,
+                warning,
+                is_for_all,
+            }) => {
                 let mut decided = self.decided();
-                // One for all versions.
-                let new = warning.filter(|warning| !decided.warned(warning));
-                decided.warnings.extend(new);
+                decided.warnings.extend(warning);
+                decided.no_daemon = is_for_all.then(|| reason.clone());
                 drop(decided);
                 instead(pin, platform, reason)
             }
@@ -151,14 +158,6 @@ impl Engines {
 
     fn decided(&self) -> std::sync::MutexGuard<'_, Decided> {
         self.decided.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Decided {
-    fn warned(&self, warning: &Diagnostic) -> bool {
-        let passed_over =
-            |identity: &Identity| identity.passed_over.as_ref() == Some(&warning.message);
-        self.warnings.contains(warning) || self.identities.values().any(passed_over)
     }
 }
 

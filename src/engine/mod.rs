@@ -469,9 +469,10 @@ pub async fn doctor(pins: &Pins, cache: &Path) -> Vec<Finding> {
     let mut findings = vec![Finding::good("cache", format!("`{}`", cache.display()))];
     findings.extend(docker::doctor::findings(pins).await);
     let versions = pins.versions();
+    let engines = Engines::new(EngineChoice::Auto, false, |_| {});
     let mut chosen = Vec::new();
     for pin in versions.iter().filter_map(|version| pins.version(version)) {
-        chosen.push(auto(pin).await);
+        chosen.push(auto(&engines, pin).await);
     }
     // What the embedded engine lacks stands in nobody's way where every version has an image.
     let only_docker = chosen.iter().all(|(engine, _)| *engine == Some("docker"));
@@ -485,9 +486,8 @@ pub async fn doctor(pins: &Pins, cache: &Path) -> Vec<Finding> {
 }
 
 /// What `--engine auto` comes to for a version.
-async fn auto(pin: &Pin) -> (Option<&'static str>, Finding) {
+async fn auto(engines: &Engines, pin: &Pin) -> (Option<&'static str>, Finding) {
     let what = format!("`--engine auto` for Postgres {}", pin.version);
-    let engines = Engines::new(EngineChoice::Auto, false, |_| {});
     match engines.choose(pin, None).await {
         Ok(identity) => {
             let promised = match identity.is_promised {

@@ -6,6 +6,7 @@ use super::endpoint::{self, Daemon, Refused};
 use super::error::full_text_of;
 use super::image::{self, Offer, Presence};
 use crate::diagnostic::Diagnostic;
+use crate::engine::choice::TAKES_ITS_PLACE;
 use crate::engine::pins::Pin;
 use crate::exit_code::Failure;
 use std::pin::pin;
@@ -23,6 +24,8 @@ pub struct PassedOver {
     pub reason: String,
     /// Where a daemon was asked for by name, which is no small matter.
     pub warning: Option<Diagnostic>,
+    /// No daemon answers: it is the same for every version.
+    pub is_for_all: bool,
 }
 
 /// A wait that is longer is told.
@@ -37,6 +40,7 @@ pub async fn consider(
     let passed_over = |reason: String| PassedOver {
         reason,
         warning: None,
+        is_for_all: false,
     };
     let Some(pinned) = &pin.image else {
         let reason = format!("no image of Postgres {} is pinned", pin.version);
@@ -49,7 +53,7 @@ pub async fn consider(
     let missing = match image::look(&daemon, pinned, platform).await {
         Ok(Presence::Here(_)) => {
             return Ok(Taken {
-                reason: format!("{name} answers and has the pinned image"),
+                reason: has_it(name),
                 image_is_here: true,
             });
         }
@@ -80,15 +84,22 @@ pub async fn consider(
     }
 }
 
-/// Pulls the image where it is missing, as a start of the engine does.
-pub async fn pull(pin: &Pin, platform: Option<&str>, tell: &dyn Fn(&str)) -> Result<(), Failure> {
-    let Some(pinned) = &pin.image else {
-        return Ok(());
-    };
+/// Pulls the image where it is missing, as a start of the engine does. The reason to take docker is
+/// then another.
+pub async fn pull(
+    pin: &Pin,
+    platform: Option<&str>,
+    tell: &dyn Fn(&str),
+) -> Result<String, Failure> {
     let (daemon, _) = endpoint::connect().await.map_err(Failure::Engine)?;
-    image::present(&daemon, pinned, platform, false, tell)
-        .await
-        .map(drop)
+    if let Some(pinned) = &pin.image {
+        image::present(&daemon, pinned, platform, false, tell).await?;
+    }
+    Ok(has_it(name_of(&daemon)))
+}
+
+fn has_it(name: &str) -> String {
+    format!("{name} answers and has the pinned image")
 }
 
 fn name_of(daemon: &Daemon) -> &str {
@@ -105,6 +116,7 @@ fn no_daemon(refused: &[Refused]) -> PassedOver {
                 |one| format!("no container daemon answers: {}", one.why),
             ),
             warning: None,
+            is_for_all: true,
         };
     };
     let by = &one.endpoint.named_by;
@@ -119,13 +131,14 @@ fn no_daemon(refused: &[Refused]) -> PassedOver {
         warning: Some(
             Diagnostic::warning(&message)
                 .note(at)
-                .note("the embedded engine takes its place, as `--engine auto` means it")
+                .note(TAKES_ITS_PLACE)
                 .hint(format!(
                     "{mend}; or unset {variable}; or name the engine that you want: `--engine \
                      docker` fails here, `--engine embedded` asks for no daemon"
                 )),
         ),
         reason: message,
+        is_for_all: true,
     }
 }
 

@@ -24,10 +24,14 @@ pub fn full_text(error: &Error) -> String {
 
 /// `what` is what was asked for: `create a container`.
 pub fn failure(what: &str, error: &Error) -> Failure {
-    Failure::Engine(Diagnostic::error(format!(
-        "the container daemon does not {what}: {}",
-        full_text(error)
-    )))
+    let said = full_text(error);
+    let problem = Diagnostic::error(format!("the container daemon does not {what}: {said}"));
+    // The runtime's words for a program that an image does not have.
+    let lacks = ["executable file not found", "no such file or directory"];
+    Failure::Engine(match lacks.iter().any(|words| said.contains(words)) {
+        true => problem.hint("pin the official image `postgres`, or one that is laid out as it is"),
+        false => problem,
+    })
 }
 
 /// What a failure says first, for a sentence of ours.

@@ -7,6 +7,8 @@ mod choosing;
 mod containers;
 mod daemon;
 mod fetching;
+#[cfg(feature = "container-tests")]
+mod images;
 mod lifetime;
 mod session;
 
