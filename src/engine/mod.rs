@@ -490,11 +490,7 @@ async fn auto(engines: &Engines, pin: &Pin) -> (Option<&'static str>, Finding) {
     let what = format!("`--engine auto` for Postgres {}", pin.version);
     match engines.choose(pin, None).await {
         Ok(identity) => {
-            let promised = match identity.is_promised {
-                true => ", which is pulled when something is measured",
-                false => "",
-            };
-            let detail = format!("{}: {}{promised}", identity.engine, identity.reason);
+            let detail = format!("{}: {}", identity.engine, identity.reason);
             (Some(identity.engine), Finding::good(what, detail))
         }
         Err(failure) => {

@@ -74,8 +74,12 @@ pub async fn consider(
         image::reference(pinned)
     );
     match told_while(tell, &what, question).await {
-        Offer::Offered | Offer::NotKnown => Ok(Taken {
+        Offer::Offered => Ok(Taken {
             reason: format!("{name} answers and can pull the pinned image"),
+            image_is_here: false,
+        }),
+        Offer::NotKnown => Ok(Taken {
+            reason: format!("{name} answers, and pulls the pinned image when it is needed"),
             image_is_here: false,
         }),
         Offer::NotOffered(why) => Err(passed_over(format!(

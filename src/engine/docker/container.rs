@@ -21,6 +21,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 /// Set on every container of ours; the value is the run it belongs to.
@@ -301,10 +302,15 @@ impl Container {
             .force(true)
             .v(true)
             .build();
-        let removed = self
-            .docker
-            .remove_container(&self.name, Some(options))
-            .await;
+        let mut removed = Ok(());
+        for _ in 0..ATTEMPTS {
+            let options = Some(options.clone());
+            removed = self.docker.remove_container(&self.name, options).await;
+            if !is_ending(&removed) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
         if let Some(reader) = self.reader.take() {
             reader.abort();
         }
@@ -322,6 +328,20 @@ impl Container {
         }
         Ok(())
     }
+}
+
+/// How often a container is asked to go.
+const ATTEMPTS: u32 = 40;
+
+/// Podman refuses to remove what has just ended by itself and is on its way out.
+fn is_ending(removed: &Result<(), bollard::errors::Error>) -> bool {
+    matches!(
+        removed,
+        Err(bollard::errors::Error::DockerResponseServerError {
+            status_code: 500,
+            message,
+        }) if message.contains("container state improper")
+    )
 }
 
 impl Drop for Container {
