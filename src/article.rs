@@ -148,6 +148,8 @@ pub struct PostgresSpec {
     pub shm_size: Option<String>,
     pub memory: Option<String>,
     pub cpus: Option<String>,
+    /// Of the container's image, such as `linux/arm64`; None: the daemon's own.
+    pub platform: Option<Spanned<String>>,
 }
 
 /// Which kB, MB and GB an article means. KiB and MiB are always binary.

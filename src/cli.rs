@@ -3,7 +3,7 @@
 
 use crate::command::{self, BuildOptions, Catalogue, CheckOptions, Project, Quotes, Verbosity};
 use crate::diagnostic::{Diagnostic, did_you_mean};
-use crate::engine::EngineChoice;
+use crate::engine::{EngineChoice, Engines};
 use crate::exit_code::{Failure, Outcome, exit_code};
 use crate::plan::Force;
 use crate::report::{self, REPORTS, Report};
@@ -120,9 +120,13 @@ struct Place {
     /// `check --recorded` the record's)
     #[arg(long)]
     profile: Option<String>,
-    /// Where Postgres comes from: auto, embedded, or fake:FILE
-    #[arg(long, default_value = "auto")]
-    engine: String,
+    /// Where Postgres comes from: auto (docker where its image can be had, else embedded), docker,
+    /// embedded, or fake:FILE (default: what REMEASURE_ENGINE says, else auto)
+    #[arg(long)]
+    engine: Option<String>,
+    /// Fetch nothing
+    #[arg(long)]
+    offline: bool,
 }
 
 #[derive(Args)]
@@ -132,9 +136,6 @@ struct Measuring {
     /// Measure again, whatever is stored: everything, or the experiments named
     #[arg(long, value_name = "ID", num_args = 0.., value_delimiter = ',')]
     force: Option<Vec<String>>,
-    /// Fetch nothing
-    #[arg(long)]
-    offline: bool,
     /// Write a report to a file (without one, or `-`: standard output), also where something fails;
     /// see `remeasure list reports`
     #[arg(long, value_name = "KIND[=FILE]")]
@@ -195,7 +196,7 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             &project,
             &articles.articles,
             place.profile.as_deref(),
-            &engine(place)?,
+            &engines(arguments, place)?,
             explain.as_deref(),
             *json,
         ),
@@ -207,7 +208,7 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             &project,
             &articles.articles,
             place.profile.as_deref(),
-            &engine(place)?,
+            &engines(arguments, place)?,
             *json,
         ),
         Command::Accept {
@@ -218,7 +219,7 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             &project,
             &articles.articles,
             place.profile.as_deref(),
-            &engine(place)?,
+            &engines(arguments, place)?,
             if *quotes {
                 Quotes::Rewrite
             } else {
@@ -233,8 +234,19 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
     }
 }
 
-fn engine(place: &Place) -> Result<EngineChoice, Failure> {
-    EngineChoice::parse(&place.engine)
+fn engines(arguments: &Arguments, place: &Place) -> Result<Engines, Failure> {
+    let of_this_machine = || std::env::var("REMEASURE_ENGINE").ok();
+    let word = place.engine.clone().or_else(of_this_machine);
+    let asked = match word.filter(|word| !word.is_empty()) {
+        Some(word) => EngineChoice::parse(&word)?,
+        None => EngineChoice::Auto,
+    };
+    let tell = if arguments.quiet {
+        |_: &str| {}
+    } else {
+        command::tell
+    };
+    Ok(Engines::new(asked, place.offline, tell))
 }
 
 fn build_options(arguments: &Arguments, measuring: &Measuring) -> Result<BuildOptions, Failure> {
@@ -245,13 +257,12 @@ fn build_options(arguments: &Arguments, measuring: &Measuring) -> Result<BuildOp
         .collect::<Result<_, _>>()?;
     Ok(BuildOptions {
         profile: measuring.place.profile.clone(),
-        engine: engine(&measuring.place)?,
+        engine: engines(arguments, &measuring.place)?,
         force: match &measuring.force {
             None => Force::Nothing,
             Some(ids) if ids.is_empty() => Force::Everything,
             Some(ids) => Force::Experiments(ids.clone()),
         },
-        offline: measuring.offline,
         verbosity: if arguments.quiet {
             Verbosity::Quiet
         } else {

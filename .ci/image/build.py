@@ -2,9 +2,9 @@
 """Packs the programs of a pinned Postgres archive as a container image that keeps the official
 image's contract, for the tests of the docker engine where the official image cannot be had.
 
-    build.py VERSION INSTALLATION OUT.tar
+    build.py VERSION INSTALLATION OUT.tar [ARCHITECTURE]
 
-INSTALLATION is a folder with bin, lib and share. OUT.tar is for `docker load`. The same input gives
+ARCHITECTURE is what the image says of itself, if not this machine's: no daemon looks. INSTALLATION is a folder with bin, lib and share. OUT.tar is for `docker load`. The same input gives
 the same image, byte for byte. Needs busybox (static), setpriv and ldd of this system.
 """
 
@@ -121,7 +121,9 @@ def system(root):
 
 
 def main():
-    version, folder, out = sys.argv[1:]
+    version, folder, out = sys.argv[1:4]
+    own = {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
+    architecture = sys.argv[4] if len(sys.argv) > 4 else own
     major = int(version.split(".")[0])
     # 18 moved its data below a folder of the major version, and mounts the folder above.
     data = "/var/lib/postgresql/data" if major < 18 else f"/var/lib/postgresql/{major}/docker"
@@ -144,7 +146,7 @@ def main():
 
     layer = root.tar()
     config = {
-        "architecture": {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine],
+        "architecture": architecture,
         "os": "linux",
         "config": {
             "Env": [

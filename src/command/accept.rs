@@ -11,7 +11,7 @@ use super::record::{Context, record_path};
 use super::requote::{Quotes, requote};
 use super::terminal::{both, for_each, print, tell, worst};
 use crate::diagnostic::Diagnostic;
-use crate::engine::EngineChoice;
+use crate::engine::Engines;
 use crate::exit_code::{Failure, Outcome};
 use crate::plan::Force;
 use crate::record::store::write_atomically;
@@ -21,7 +21,7 @@ pub fn accept(
     project: &Project,
     names: &[String],
     profile: Option<&str>,
-    engine: &EngineChoice,
+    engines: &Engines,
     quotes: Quotes,
     continuous_integration: bool,
 ) -> Result<Outcome, Failure> {
@@ -39,7 +39,7 @@ pub fn accept(
         // What a build is measuring is accepted when it is whole.
         let store = project.store(article);
         let _lock = runtime.block_on(lock::article(&store, &article.slug, tell))?;
-        let context = Context::new(project, &pins, article, profile, engine);
+        let context = Context::new(project, &pins, article, profile, engines);
         let context = runtime.block_on(context)?;
         let (record, told) = accept_one(&context)?;
         print(&told)?;
@@ -63,6 +63,10 @@ fn accept_one(context: &Context<'_>) -> Result<(Record, String), Failure> {
             .hint(format!(
                 "measure it first: remeasure build {} --profile {profile}",
                 article.slug
+            ))
+            .note(format!(
+                "looked for results of engine {}: {}",
+                context.server.engine, context.engine.reason
             )),
         ));
     };

@@ -190,12 +190,21 @@ pub async fn measured_record(
         lock = lock::article(&context.store, &context.article.slug, |line| say(options, line)) => lock?,
     };
     let tell = |line: &str| say(options, line);
+    // What the other build has measured meanwhile need not be measured again.
+    let settled = tokio::select! {
+        biased;
+        () = &mut interrupt => None,
+        settled = context.settle(&options.engine) => Some(settled),
+    };
+    match settled {
+        Some(settled) => settled?,
+        None => return Err(interrupted(context, options)),
+    }
     tokio::select! {
         biased;
         () = &mut interrupt => return Err(interrupted(context, options)),
-        found = context.find_host(&options.engine, options.offline, &tell) => found?,
+        found = context.find_host(options.engine.offline, &tell) => found?,
     }
-    // What the other build has measured meanwhile need not be measured again.
     let planned = context.plan(&options.force);
     if let Some(record) = context.stored_record(&planned) {
         context.accepted = read_record(&record_path(context.article))?;
@@ -220,7 +229,7 @@ fn interrupted(context: &Context<'_>, options: &BuildOptions) -> Failure {
         Some(profile) => format!(" --profile {profile}"),
         None => String::new(),
     };
-    let engine = match &options.engine {
+    let engine = match &options.engine.asked {
         EngineChoice::Auto => String::new(),
         named => format!(" --engine {named}"),
     };
@@ -249,7 +258,7 @@ fn announce(
             context.resolved.profile,
             context.server.version,
             context.server.engine,
-            context.engine_reason
+            context.engine.reason
         ),
     );
     let width = planned
@@ -299,16 +308,19 @@ async fn on_server(
             memory: postgres.memory.as_deref(),
             cpus: postgres.cpus.as_deref(),
             shm_size: postgres.shm_size.as_deref(),
+            platform: context.platform(),
         },
         cache: &engine::default_cache(),
-        offline: options.offline,
+        offline: options.engine.offline,
         progress: &|line: &str| bar.line(line),
     };
     let mut server = tokio::select! {
         biased;
         () = &mut interrupt => return Err(interrupted(context, options)),
-        started = engine::start(&options.engine, &request) => {
-            started.map_err(|failure| at_its_line(failure, context.article))?
+        started = engine::start(&context.engine.choice, &request) => {
+            started.map_err(|failure| {
+                at_its_line(context.engine.with_both_reasons(failure), context.article)
+            })?
         }
     };
     let mut problems = Vec::new();

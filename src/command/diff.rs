@@ -11,7 +11,7 @@ use super::record::{Context, measurements, record_path};
 use super::terminal::{both, for_each, look, print, print_json, worst};
 use crate::article::Article;
 use crate::diagnostic::Diagnostic;
-use crate::engine::EngineChoice;
+use crate::engine::Engines;
 use crate::engine::pins::Pins;
 use crate::exit_code::{Failure, Outcome};
 use crate::judge::compare::{Comparison, compare};
@@ -34,14 +34,14 @@ pub fn diff(
     project: &Project,
     names: &[String],
     profile: Option<&str>,
-    engine: &EngineChoice,
+    engines: &Engines,
     json: bool,
 ) -> Result<Outcome, Failure> {
     let pins = project.pins()?;
     let (articles, all_read) = project.articles(names, &pins)?;
     let runtime = runtime()?;
     let (found, all_done) = for_each(&articles, |article| {
-        let context = Context::new(project, &pins, article, profile, engine);
+        let context = Context::new(project, &pins, article, profile, engines);
         let context = runtime.block_on(context)?;
         let found = one(&context, &pins)?;
         if !json {

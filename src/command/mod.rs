@@ -33,4 +33,4 @@ pub use options::{BuildOptions, Verbosity};
 pub use project::Project;
 pub use requote::Quotes;
 pub use status::status;
-pub use terminal::{look, tell_failure};
+pub use terminal::{look, tell, tell_failure};

@@ -1,6 +1,6 @@
 //! What a person may ask of a command that measures.
 
-use crate::engine::EngineChoice;
+use crate::engine::Engines;
 use crate::plan::Force;
 use crate::report::{Look, Report};
 use std::path::PathBuf;
@@ -9,10 +9,8 @@ use std::path::PathBuf;
 pub struct BuildOptions {
     /// None: `full`.
     pub profile: Option<String>,
-    pub engine: EngineChoice,
+    pub engine: Engines,
     pub force: Force,
-    /// Fetch nothing.
-    pub offline: bool,
     pub verbosity: Verbosity,
     /// Of the table on standard output.
     pub look: Look,

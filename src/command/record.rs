@@ -2,11 +2,12 @@
 //! analysed, and put together with the environment.
 
 use super::project::Project;
+use super::terminal;
 use crate::analyse::{self, Analysis};
 use crate::article::{Article, Experiment};
 use crate::diagnostic::Diagnostic;
 use crate::engine::pins::{Pin, Pins};
-use crate::engine::{self, EngineChoice};
+use crate::engine::{self, EngineChoice, Engines, Identity};
 use crate::exit_code::Failure;
 use crate::measure::{environment, statistics};
 use crate::plan::{
@@ -25,7 +26,8 @@ pub struct Context<'a> {
     pub resolved: Resolved,
     pub pin: &'a Pin,
     pub server: ServerIdentity,
-    pub engine_reason: String,
+    /// Which engine, and why.
+    pub engine: Identity,
     pub host: HostEnvironment,
     pub store: Store,
     /// What the author accepted, where there is a record.
@@ -58,12 +60,13 @@ fn record_in(directory: &Path) -> PathBuf {
 }
 
 impl<'a> Context<'a> {
+    /// Says what the choice of an engine waits for, and warns of what it passes over.
     pub async fn new(
         project: &Project,
         pins: &'a Pins,
         article: &'a Article,
         profile: Option<&str>,
-        engine: &EngineChoice,
+        engines: &Engines,
     ) -> Result<Self, Failure> {
         let resolved = plan::resolve(article, profile).map_err(Failure::article)?;
         let version = &article.front_matter.postgres.version;
@@ -74,19 +77,16 @@ impl<'a> Context<'a> {
                     .hint(pins.hint_for_unknown(&version.value)),
             )
         })?;
-        let identity = engine::identity(engine, pin)?;
+        let engine = engines.choose(pin, platform_of(article)).await?;
+        terminal::tell_diagnostics(&engines.warnings());
         let accepted = read_record(&record_path(article))?;
         Ok(Self {
             article,
             resolved,
             pin,
-            server: ServerIdentity {
-                version: pin.version.clone(),
-                digest: identity.digest,
-                engine: identity.engine.to_owned(),
-            },
-            engine_reason: identity.reason,
-            host: host_of(engine, pin, false, &|_| {}).await?,
+            host: host_of(&engine.choice, pin, platform_of(article), false, &|_| {}).await?,
+            server: server_of(pin, &engine),
+            engine,
             store: project.store(article),
             accepted,
         })
@@ -96,12 +96,28 @@ impl<'a> Context<'a> {
     /// only be asked with an image that has to be fetched.
     pub async fn find_host(
         &mut self,
-        engine: &EngineChoice,
         offline: bool,
         progress: &dyn Fn(&str),
     ) -> Result<(), Failure> {
-        self.host = host_of(engine, self.pin, !offline, progress).await?;
+        self.host = host_of(&self.engine.choice, self.pin, self.platform(), !offline, progress).await?;
         Ok(())
+    }
+
+    /// Pulls an image that the choice of the engine counts on; where that fails another engine is
+    /// taken after all.
+    pub async fn settle(&mut self, engines: &Engines) -> Result<(), Failure> {
+        let settled = engines.settle(self.pin, self.platform()).await?;
+        terminal::tell_diagnostics(&engines.warnings());
+        if let Some(engine) = settled {
+            self.server = server_of(self.pin, &engine);
+            self.engine = engine;
+        }
+        Ok(())
+    }
+
+    /// What the article asks of a container's image.
+    pub fn platform(&self) -> Option<&'a str> {
+        platform_of(self.article)
     }
 
     pub fn plan(&self, force: &Force) -> Vec<PlannedExperiment<'a>> {
@@ -159,7 +175,7 @@ impl<'a> Context<'a> {
             mut server,
             mut analysis,
         } = stored;
-        server.engine_reason.clone_from(&self.engine_reason);
+        server.engine_reason.clone_from(&self.engine.reason);
         for claim in self.article.claims() {
             if let Some(record) = analysis.claims.get_mut(&claim.name.value) {
                 record.unit.clone_from(&claim.unit);
@@ -218,12 +234,26 @@ impl<'a> Context<'a> {
 async fn host_of(
     engine: &EngineChoice,
     pin: &Pin,
+    platform: Option<&str>,
     fetch: bool,
     progress: &dyn Fn(&str),
 ) -> Result<HostEnvironment, Failure> {
     let cache = engine::default_cache();
-    let machine = engine::machine(engine, pin, &cache, fetch, progress).await?;
+    let machine = engine::machine(engine, pin, platform, &cache, fetch, progress).await?;
     Ok(environment::host(&machine))
+}
+
+fn platform_of(article: &Article) -> Option<&str> {
+    let platform = article.front_matter.postgres.platform.as_ref();
+    platform.map(|platform| platform.value.as_str())
+}
+
+fn server_of(pin: &Pin, engine: &Identity) -> ServerIdentity {
+    ServerIdentity {
+        version: pin.version.clone(),
+        digest: engine.digest.clone(),
+        engine: engine.engine.to_owned(),
+    }
 }
 
 /// Every experiment with its finished result; None while one is missing.

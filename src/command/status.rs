@@ -9,7 +9,7 @@ use super::project::Project;
 use super::record::{Context, record_path};
 use super::terminal::{both, for_each, print, print_json, worst};
 use crate::article::Article;
-use crate::engine::EngineChoice;
+use crate::engine::Engines;
 use crate::engine::pins::Pins;
 use crate::exit_code::{Failure, Outcome};
 use crate::plan::{Decision, Force};
@@ -60,6 +60,8 @@ struct RecordStatus {
     claims: Option<usize>,
     /// Measured on this machine.
     this_machine: Option<bool>,
+    /// What it was measured on.
+    engine: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
@@ -76,7 +78,7 @@ pub fn status(
     project: &Project,
     names: &[String],
     profile: Option<&str>,
-    engine: &EngineChoice,
+    engines: &Engines,
     explain: Option<&str>,
     json: bool,
 ) -> Result<Outcome, Failure> {
@@ -88,7 +90,7 @@ pub fn status(
     }
     let runtime = runtime()?;
     let (found, all_done) = for_each(&articles, |article| {
-        let context = Context::new(project, &pins, article, profile, engine);
+        let context = Context::new(project, &pins, article, profile, engines);
         let context = runtime.block_on(context)?;
         let mut status = of(article, &context, &pins);
         if let Some(id) = explain {
@@ -137,7 +139,7 @@ fn of(article: &Article, context: &Context<'_>, pins: &Pins) -> Status {
         profile: context.resolved.profile.clone(),
         postgres: context.server.version.clone(),
         engine: context.server.engine.clone(),
-        engine_reason: context.engine_reason.clone(),
+        engine_reason: context.engine.reason.clone(),
         experiments,
         record: record(article, context, pins),
         explained: Vec::new(),
@@ -152,6 +154,7 @@ fn record(article: &Article, context: &Context<'_>, pins: &Pins) -> RecordStatus
             profile: None,
             claims: None,
             this_machine: None,
+            engine: None,
         };
     };
     let problems: Vec<String> = staleness(article, record, pins)
@@ -167,6 +170,7 @@ fn record(article: &Article, context: &Context<'_>, pins: &Pins) -> RecordStatus
         profile: Some(record.profile.clone()),
         claims: Some(record.claims.len()),
         this_machine: Some(record.environment.host.sha256 == context.host.sha256),
+        engine: Some(record.environment.server.engine.clone()),
     }
 }
 
@@ -193,9 +197,15 @@ fn text(status: &Status) -> String {
             Some(true) => "this machine",
             _ => "another machine",
         };
+        // A build compares with it, whichever engine it was measured on.
+        let other = record.engine.as_ref();
+        let engine = match other.filter(|engine| **engine != status.engine) {
+            Some(engine) => format!(", engine {engine}"),
+            None => String::new(),
+        };
         let _ = writeln!(
             text,
-            "  record: current, profile {profile}, {claims} claims, host {machine}"
+            "  record: current, profile {profile}, {claims} claims, host {machine}{engine}"
         );
     }
     for explained in &status.explained {

@@ -121,6 +121,7 @@ pub fn tell_verdicts(
 
 /// Where the accepted record is another machine's: both machines, and what that means.
 pub fn tell_machines(record: &Record, accepted: Option<&Record>, options: &BuildOptions) {
+    tell_engines(record, accepted, options);
     let own = &record.environment.host;
     let Some(author) = (accepted.map(|accepted| &accepted.environment.host))
         .filter(|author| author.sha256 != own.sha256)
@@ -136,6 +137,22 @@ pub fn tell_machines(record: &Record, accepted: Option<&Record>, options: &Build
             own.machine()
         ),
     );
+}
+
+/// Values of claims are the same on every engine, times are not.
+fn tell_engines(record: &Record, accepted: Option<&Record>, options: &BuildOptions) {
+    let own = &record.environment.server.engine;
+    let author = accepted.map(|accepted| &accepted.environment.server.engine);
+    if let Some(author) = author.filter(|author| *author != own) {
+        say(
+            options,
+            &format!(
+                "the accepted record was measured on engine {author}, this on {own}: times may \
+                 differ, exact and bounded claims may not; `--engine {author}` measures as the \
+                 record was"
+            ),
+        );
+    }
 }
 
 /// The reports that were asked for; those that cannot be written do not keep the others from it.

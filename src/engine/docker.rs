@@ -5,6 +5,7 @@
 //! [`DockerServer::start`]: daemon → strays of dead runs removed → image (pulled where it is
 //! missing) → container with a data directory → settings → server, ready once a login has answered.
 
+pub(super) mod choice;
 mod container;
 mod dial;
 pub(super) mod doctor;
@@ -74,6 +75,7 @@ const ENDED: &str = "remeasure: the server ended with status";
 /// The machine that the containers of the daemon that answers run on.
 pub async fn machine_of(
     pin: &Pin,
+    platform: Option<&str>,
     cache: &Path,
     fetch: bool,
     progress: &dyn Fn(&str),
@@ -90,7 +92,7 @@ pub async fn machine_of(
         Err(problem) => return Err(Failure::Engine(problem)),
     };
     let image = match &pin.image {
-        Some(pinned) => image::present(&daemon, pinned, !fetch, progress).await,
+        Some(pinned) => image::present(&daemon, pinned, platform, !fetch, progress).await,
         None => return Ok(unknown()),
     };
     let image = match image {
@@ -134,7 +136,14 @@ impl DockerServer {
         strays::remove(&daemon)
             .await
             .map_err(|error| error::failure("tell of its containers", &error))?;
-        let image = image::present(&daemon, pinned, request.offline, request.progress).await?;
+        let image = image::present(
+            &daemon,
+            pinned,
+            request.limits.platform,
+            request.offline,
+            request.progress,
+        )
+        .await?;
         let unusable = |error: std::io::Error| Failure::io("use", request.cache, &error);
         let cache = Cache::open(request.cache).map_err(unusable)?;
         let shared = place::shares_folders(&daemon).await;
@@ -245,6 +254,12 @@ impl DockerServer {
         self.image.digest.clone()
     }
 
+    /// The image's platform, and the one of the daemon that emulates it.
+    pub fn emulation(&self) -> Option<(&str, &str)> {
+        let on = self.image.emulated_on.as_deref()?;
+        Some((&self.image.platform, on))
+    }
+
     /// Filesystem and device of the data directory.
     pub fn storage(&self) -> &str {
         match &self.machine {
@@ -277,11 +292,17 @@ impl DockerServer {
 
     fn facts_with(&self, granted: &Granted) -> BTreeMap<String, String> {
         let of_the_daemon = [
-            ("daemon", self.daemon.version.clone()),
-            ("image", self.image.id.clone()),
-            ("platform", self.image.platform.clone()),
+            ("daemon", Some(self.daemon.version.clone())),
+            ("image", Some(self.image.id.clone())),
+            ("config", self.image.config.clone()),
+            ("manifest", self.image.manifest.clone()),
+            ("platform", Some(self.image.platform.clone())),
+            ("emulated_on", self.image.emulated_on.clone()),
         ];
-        (of_the_daemon.into_iter().chain(granted.facts()))
+        let of_the_daemon = of_the_daemon
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)));
+        (of_the_daemon.chain(granted.facts()))
             .map(|(name, value)| (name.to_owned(), value))
             .collect()
     }

@@ -57,10 +57,36 @@ const LOG_DELAY: Duration = Duration::from_millis(200);
 const LOG: &str = "log";
 const PORT: u16 = 5432;
 
+pub use binaries::FOLDER_VARIABLE;
+
+/// Whether a folder of the user's stands for the pinned archive.
+pub fn is_a_folder_named() -> bool {
+    std::env::var_os(FOLDER_VARIABLE).is_some_and(|folder| !folder.is_empty())
+}
+
+/// A container may be of another platform; this engine's programs are of this machine's.
+pub fn refuse_platform(asked: Option<&str>) -> Result<(), Failure> {
+    let architecture = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    // `linux/arm64/v8`: variants run on one another.
+    match asked.filter(|asked| asked.split('/').nth(1) != Some(architecture)) {
+        None => Ok(()),
+        Some(asked) => Err(Failure::Engine(
+            Diagnostic::error(format!(
+                "the article asks for {asked}, and the embedded engine's programs are for {architecture}"
+            ))
+            .hint("use `--engine docker`, or leave `postgres: {platform: …}` out"),
+        )),
+    }
+}
+
 /// sha256 of the archive that [`Embedded::start`] will run; None where a folder of the user's
 /// stands for it.
 pub fn pinned_digest(pin: &Pin) -> Result<Option<String>, Failure> {
-    if std::env::var_os(binaries::FOLDER_VARIABLE).is_some_and(|folder| !folder.is_empty()) {
+    if is_a_folder_named() {
         return Ok(None);
     }
     let platform = platform();

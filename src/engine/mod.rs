@@ -12,6 +12,7 @@
 
 mod cache;
 mod cause;
+mod choice;
 mod docker;
 mod embedded;
 mod fake;
@@ -25,6 +26,7 @@ mod system;
 mod trust;
 
 pub use machine::{Facts, Machine};
+pub use choice::{Engines, Identity};
 pub use trust::{refuse_extension, refuse_setting};
 
 use crate::diagnostic::{Diagnostic, did_you_mean};
@@ -73,6 +75,8 @@ pub struct Limits<'a> {
     pub cpus: Option<&'a str>,
     /// None: as the settings need.
     pub shm_size: Option<&'a str>,
+    /// Of the image; None: the daemon's own, so that nothing is emulated.
+    pub platform: Option<&'a str>,
 }
 
 /// Where binaries and data directories are kept when nothing else is said.
@@ -97,52 +101,18 @@ enum Engine {
     Fake(FakeServer),
 }
 
-/// What a server will be, before one runs: results are reused by it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    pub engine: &'static str,
-    /// Why this engine.
-    pub reason: String,
-    /// sha256 of the archive; None: unpinned.
-    pub digest: Option<String>,
-}
-
-/// Decides on an engine and says why.
-pub fn identity(choice: &EngineChoice, pin: &Pin) -> Result<Identity, Failure> {
-    let embedded = |reason: &str| {
-        Ok(Identity {
-            engine: "embedded",
-            reason: reason.to_owned(),
-            digest: embedded::pinned_digest(pin)?,
-        })
-    };
-    match choice {
-        EngineChoice::Auto => embedded("docker is used when it is asked for"),
-        EngineChoice::Embedded => embedded("asked for"),
-        EngineChoice::Docker => Ok(Identity {
-            engine: "docker",
-            reason: "asked for".to_owned(),
-            digest: pin.image.as_ref().map(|image| image.digest.clone()),
-        }),
-        EngineChoice::Fake(file) => Ok(Identity {
-            engine: "fake",
-            reason: format!("answers from {}", file.display()),
-            digest: None,
-        }),
-    }
-}
-
 /// The machine that a server of this engine and version will run on. Where that can only be asked
 /// with an image that is missing, `fetch` says whether it may be pulled; the facts are empty else.
 pub async fn machine(
     choice: &EngineChoice,
     pin: &Pin,
+    platform: Option<&str>,
     cache: &Path,
     fetch: bool,
     progress: &dyn Fn(&str),
 ) -> Result<Machine, Failure> {
     match choice {
-        EngineChoice::Docker => docker::machine_of(pin, cache, fetch, progress).await,
+        EngineChoice::Docker => docker::machine_of(pin, platform, cache, fetch, progress).await,
         EngineChoice::Auto | EngineChoice::Embedded | EngineChoice::Fake(_) => Ok(Machine::Here {
             storage: storage::of(cache),
         }),
@@ -152,10 +122,14 @@ pub async fn machine(
 /// Starts a server of the pinned version. A [`Failure::Article`] is about a setting and has no
 /// place; the caller knows where the settings stand.
 pub async fn start(choice: &EngineChoice, request: &StartRequest<'_>) -> Result<Server, Failure> {
-    let reason = identity(choice, request.pin)?.reason;
-    let engine = match choice {
+    let engines = Engines::new(choice.clone(), request.offline, |_| {});
+    let platform = request.limits.platform;
+    let identity = engines.choose(request.pin, platform).await?;
+    let engine = match &identity.choice {
         EngineChoice::Auto | EngineChoice::Embedded => {
-            Engine::Embedded(Box::new(Embedded::start(request).await?))
+            let started = Embedded::start(request).await;
+            let started = started.map_err(|failure| identity.with_both_reasons(failure))?;
+            Engine::Embedded(Box::new(started))
         }
         EngineChoice::Docker => Engine::Docker(Box::new(DockerServer::start(request).await?)),
         EngineChoice::Fake(file) => Engine::Fake(FakeServer::read(file)?),
@@ -164,12 +138,19 @@ pub async fn start(choice: &EngineChoice, request: &StartRequest<'_>) -> Result<
         Engine::Fake(fake) => fake.version().unwrap_or(&request.pin.version).to_owned(),
         Engine::Embedded(_) | Engine::Docker(_) => request.pin.version.clone(),
     };
-    Ok(Server {
+    let server = Server {
         engine,
         version,
-        reason,
+        reason: identity.reason,
         extensions: Mutex::default(),
-    })
+    };
+    match server.refuse_another_version().await {
+        Ok(()) => Ok(server),
+        Err(failure) => {
+            server.stop().await?;
+            Err(failure)
+        }
+    }
 }
 
 /// As the word after `--engine` is written.
@@ -212,6 +193,43 @@ impl EngineChoice {
 }
 
 impl Server {
+    /// An archive's programs are asked for their version as it is fetched; an image has a digest for
+    /// a name, and its server says of itself what it is.
+    async fn refuse_another_version(&self) -> Result<(), Failure> {
+        let Engine::Docker(server) = &self.engine else {
+            return Ok(());
+        };
+        let mut session = self.connect(MAINTENANCE_DATABASE, Role::Tool).await?;
+        let said = session.execute("SHOW server_version").await?.rows;
+        session.close().await;
+        let said = said
+            .into_iter()
+            .flatten()
+            .flatten()
+            .next()
+            .unwrap_or_default();
+        // `16.15 (Debian 16.15-1.pgdg12+1)`
+        if said.split(' ').next() == Some(self.version.as_str()) {
+            return Ok(());
+        }
+        Err(Failure::Engine(
+            Diagnostic::error(format!(
+                "the image that is pinned for Postgres {} holds Postgres {said}",
+                self.version
+            ))
+            .note(format!("its digest is {}", server.digest()))
+            .hint("correct name and digest of this version's `image:` in pins.yaml"),
+        ))
+    }
+
+    /// The platform of its container and the one it is emulated on, where it is.
+    pub fn emulation(&self) -> Option<(&str, &str)> {
+        match &self.engine {
+            Engine::Docker(server) => server.emulation(),
+            Engine::Embedded(_) | Engine::Fake(_) => None,
+        }
+    }
+
     /// What is known without asking the server; [`Server::describe`] fills in the rest.
     pub fn environment(&self) -> ServerEnvironment {
         let (engine, digest, libc) = match &self.engine {
@@ -501,8 +519,42 @@ impl Finding {
 pub async fn doctor(pins: &Pins, cache: &Path) -> Vec<Finding> {
     let mut findings = vec![Finding::good("cache", format!("`{}`", cache.display()))];
     findings.extend(docker::doctor::findings(pins).await);
-    findings.extend(embedded::doctor::findings(pins, cache));
+    let versions = pins.versions();
+    let engines = Engines::new(EngineChoice::Auto, false, |_| {});
+    let mut chosen = Vec::new();
+    for pin in versions.iter().filter_map(|version| pins.version(version)) {
+        chosen.push(auto(&engines, pin).await);
+    }
+    // What the embedded engine lacks stands in nobody's way where every version has an image.
+    let only_docker = chosen.iter().all(|(engine, _)| *engine == Some("docker"));
+    let of_embedded = embedded::doctor::findings(pins, cache).into_iter();
+    findings.extend(of_embedded.map(|finding| match only_docker {
+        true => finding.needed(Need::Optional),
+        false => finding,
+    }));
+    findings.extend(chosen.into_iter().map(|(_, finding)| finding));
     findings
+}
+
+/// What `--engine auto` comes to for a version.
+async fn auto(engines: &Engines, pin: &Pin) -> (Option<&'static str>, Finding) {
+    let what = format!("`--engine auto` for Postgres {}", pin.version);
+    match engines.choose(pin, None).await {
+        Ok(identity) => {
+            let detail = format!("{}: {}", identity.engine, identity.reason);
+            (Some(identity.engine), Finding::good(what, detail))
+        }
+        Err(failure) => {
+            let (message, hint) = match failure {
+                Failure::Engine(problem) => (
+                    format!("{}: {}", problem.message, problem.notes.join("; ")),
+                    problem.hint.unwrap_or_default(),
+                ),
+                failure => (format!("{failure:?}"), "this is a bug".to_owned()),
+            };
+            (None, Finding::bad(what, message, hint))
+        }
+    }
 }
 
 #[cfg(test)]

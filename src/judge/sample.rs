@@ -92,6 +92,7 @@ pub fn front_matter() -> FrontMatter {
             settings: BTreeMap::new(),
             extensions: Vec::new(),
             shm_size: None,
+            platform: None,
             memory: None,
             cpus: None,
         },

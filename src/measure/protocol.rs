@@ -425,6 +425,9 @@ impl Protocol<'_> {
         let (control, observer) = (&mut self.control, &mut state.observer);
         let found = watch.end(control, observer, window, own_checkpoint, (cell, run));
         self.doubts.extend(found.await);
+        if self.server.emulation().is_some() {
+            self.doubts.push(Found::emulated(cell, run));
+        }
     }
 
     /// `measure` itself. An expected error ends it as a success does; its absence is a failure.

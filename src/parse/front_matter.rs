@@ -154,6 +154,7 @@ fn postgres(
         shm_size: None,
         memory: None,
         cpus: None,
+        platform: None,
     };
     let place = node.map_or(opening, |node| node.span);
     let entries = node.map(|node| problems.entries(node, "write `postgres: {version: \"…\"}`"));
@@ -205,9 +206,31 @@ fn postgres(
         }
         problems.text(node)
     });
+    spec.platform = fields
+        .take("platform")
+        .and_then(|node| platform(node, problems));
     fields.refuse("versions", "`versions`");
     fields.finish(&[]);
     spec
+}
+
+/// `linux/arm64`, as images name it.
+fn platform(node: &Node, problems: &Problems) -> Option<Spanned<String>> {
+    let platform = problems.spanned_text(node)?;
+    let parts: Vec<&str> = platform.value.split('/').collect();
+    let is_word = |word: &&str| {
+        !word.is_empty()
+            && (word.bytes()).all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    };
+    if matches!(parts.as_slice(), ["linux", _] | ["linux", _, _]) && parts.iter().all(is_word) {
+        return Some(platform);
+    }
+    problems.error(
+        node.span,
+        format!("`{}` is no platform of an image", platform.value),
+        "write it as `linux/amd64` or `linux/arm64`",
+    );
+    None
 }
 
 fn check_version(version: &Spanned<String>, known: &Known, problems: &Problems) {

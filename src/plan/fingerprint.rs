@@ -44,6 +44,9 @@ pub fn of_experiment(
             put(format!("container limit `{name}`"), limit.clone());
         }
     }
+    if let Some(platform) = &front.postgres.platform {
+        put("container platform".into(), platform.value.clone());
+    }
     let mut used = BTreeSet::new();
     let fixtures = closure(article, experiment.fixture.as_ref());
     if let Some(order) = order_of(&fixtures) {

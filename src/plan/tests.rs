@@ -156,6 +156,11 @@ fn an_edit_of_an_input_changes_that_input_alone() {
                 "container limit `shm_size`",
             ],
         ),
+        (
+            "settings: {work_mem: 8MB}",
+            "platform: linux/arm64, settings: {work_mem: 8MB}",
+            &["container platform"],
+        ),
         ("k: [1, 2]", "k: [1, 3]", &["matrix"]),
         ("k: [1, 2]", "k: [1, \"2\"]", &["matrix"]),
         ("runs: 3", "runs: {min: 3, max: 5, until: 2%}", &["runs"]),

@@ -71,11 +71,23 @@ impl fmt::Display for Difference {
                 let (before, now) = (self.as_written(before), self.as_written(now));
                 write!(f, "{} changed from `{before}` to `{now}`", self.input)
             }
+            // Version and engine say it; what follows is a digest.
+            (Some(before), Some(now))
+                if self.input == "server" && two_words(before) != two_words(now) =>
+            {
+                let (before, now) = (two_words(before), two_words(now));
+                write!(f, "{} changed from `{before}` to `{now}`", self.input)
+            }
             (Some(_), Some(_)) => write!(f, "{} changed", self.input),
             (None, _) => write!(f, "{} is new", self.input),
             (_, None) => write!(f, "{} is gone", self.input),
         }
     }
+}
+
+fn two_words(text: &str) -> &str {
+    let end = text.match_indices(' ').nth(1).map(|(at, _)| at);
+    &text[..end.unwrap_or(text.len())]
 }
 
 /// Of longer texts what stands between the common beginning and end is gone and new as a whole.

@@ -182,6 +182,7 @@ fn what_they_run_judges_an_article_and_writes_its_reports() {
                 let mut command = Command::new("sh");
                 command.args(["-euc", &line]).current_dir(project.path("."));
                 command.env("PROFILE", profile).env("CI", "true");
+                command.env("REMEASURE_ENGINE", "embedded");
                 command.env("GITHUB_STEP_SUMMARY", project.path("summary.md"));
                 let output = command.output().unwrap();
                 let said = String::from_utf8_lossy(&output.stderr);

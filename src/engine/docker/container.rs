@@ -145,9 +145,13 @@ impl Container {
             printed: Arc::default(),
             reader: None,
         };
-        let options = CreateContainerOptionsBuilder::new()
-            .name(&container.name)
-            .build();
+        let options = CreateContainerOptionsBuilder::new().name(&container.name);
+        // A daemon that keeps several platforms of an image takes its own, unless told.
+        let options = match &design.image.emulated_on {
+            Some(_) => options.platform(&design.image.platform),
+            None => options,
+        }
+        .build();
         daemon
             .docker
             .create_container(Some(options), body(design))
@@ -378,10 +382,15 @@ impl Container {
             .force(true)
             .v(true)
             .build();
-        let removed = self
-            .docker
-            .remove_container(&self.name, Some(options))
-            .await;
+        let mut removed = Ok(());
+        for _ in 0..ATTEMPTS {
+            let options = Some(options.clone());
+            removed = self.docker.remove_container(&self.name, options).await;
+            if !is_ending(&removed) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
         if let Some(reader) = self.reader.take() {
             reader.abort();
         }
@@ -411,6 +420,20 @@ impl Container {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
+}
+
+/// How often a container is asked to go.
+const ATTEMPTS: u32 = 40;
+
+/// Podman refuses to remove what has just ended by itself and is on its way out.
+fn is_ending(removed: &Result<(), bollard::errors::Error>) -> bool {
+    matches!(
+        removed,
+        Err(bollard::errors::Error::DockerResponseServerError {
+            status_code: 500,
+            message,
+        }) if message.contains("container state improper")
+    )
 }
 
 impl Drop for Container {

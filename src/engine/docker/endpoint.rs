@@ -1,26 +1,49 @@
 //! Where a container daemon may be, and the first one that answers.
 //!
-//! What is asked for by name (`DOCKER_HOST`, then `CONTAINER_HOST`) is not replaced by another when
-//! it does not answer: measuring on another machine than the one named would be a surprise. Without
-//! those the current docker context is tried, then the sockets that Docker and Podman use.
+//! What is asked for in the environment (`DOCKER_HOST`, `DOCKER_CONTEXT`, `CONTAINER_HOST`) is not
+//! replaced by another when it does not answer: measuring on another machine than the one named would
+//! be a surprise. Without those the current docker context is tried, then the sockets that Docker and
+//! Podman use.
+//!
+//! [`connect`]: [`here`] (every place, in order) → [`reach`] (one place: who listens, and which
+//! version of the API both speak).
 
 use super::dial::{Dialer, TlsVariables};
 use super::error::full_text;
 use crate::diagnostic::Diagnostic;
+use bollard::models::SystemVersion;
 use bollard::{API_DEFAULT_VERSION, Docker};
 use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Seconds that one answer of a daemon may take; those that stream take as long as they need.
 const ANSWER_LIMIT: u64 = 120;
+/// How long the first answer may take: a daemon of this machine gives it within milliseconds.
+const FIRST_ANSWER_LIMIT: Duration = Duration::from_secs(10);
+const REMOTE_ANSWER_LIMIT: Duration = Duration::from_secs(30);
+/// Why most places do not answer.
+pub const NO_SOCKET: &str = "there is no such socket";
+/// The oldest version of the API that is spoken: that of Docker 20.10.
+const OLDEST_API: (usize, usize) = (1, 41);
 
 /// One place to look for a daemon.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     /// As DOCKER_HOST writes it: `unix:///var/run/docker.sock`, `tcp://host:2375`.
     pub host: String,
-    /// Who names it: `DOCKER_HOST`, `docker context "work"`, `default socket`.
+    /// Who names it: `DOCKER_HOST`, ``docker context `work` ``, `known socket`.
     pub named_by: String,
+}
+
+impl Endpoint {
+    /// Whether the person at this machine asked for this very place.
+    pub fn is_asked_for(&self) -> bool {
+        let by = self.named_by.split(' ').next().unwrap_or_default();
+        ["DOCKER_HOST", "DOCKER_CONTEXT", "CONTAINER_HOST"].contains(&by)
+    }
 }
 
 /// A daemon that answered.
@@ -32,6 +55,8 @@ pub struct Daemon {
     pub version: String,
     /// How it is reached, unless by a socket of this machine.
     pub dialer: Option<Dialer>,
+    /// What its containers run on without emulation: `linux/amd64`.
+    pub platform: String,
 }
 
 impl Daemon {
@@ -51,6 +76,11 @@ pub struct Refused {
 
 /// The first daemon that answers, with what did not before it.
 pub async fn connect() -> Result<(Daemon, Vec<Refused>), Diagnostic> {
+    first().await.map_err(|refused| no_daemon(&refused))
+}
+
+/// The same; without a daemon every place with its reason.
+pub async fn first() -> Result<(Daemon, Vec<Refused>), Vec<Refused>> {
     let mut refused = Vec::new();
     for endpoint in here() {
         match reach(&endpoint).await {
@@ -58,44 +88,64 @@ pub async fn connect() -> Result<(Daemon, Vec<Refused>), Diagnostic> {
             Err(why) => refused.push(Refused { endpoint, why }),
         }
     }
-    Err(no_daemon(&refused))
+    Err(refused)
 }
 
-fn no_daemon(refused: &[Refused]) -> Diagnostic {
-    let mut diagnostic = Diagnostic::error("no container daemon answers");
-    for one in refused {
-        diagnostic = diagnostic.note(format!(
+pub fn no_daemon(refused: &[Refused]) -> Diagnostic {
+    let diagnostic = Diagnostic::error("no container daemon answers");
+    let diagnostic = refused.iter().fold(diagnostic, |diagnostic, one| {
+        diagnostic.note(format!(
             "{} ({}): {}",
             one.endpoint.host, one.endpoint.named_by, one.why
-        ));
-    }
-    diagnostic.hint("start Docker or Podman, name it with DOCKER_HOST, or use `--engine embedded`")
+        ))
+    });
+    let hint = refused
+        .iter()
+        .find_map(|one| access_hint(&one.endpoint))
+        .unwrap_or_else(|| "start Docker or Podman, or name a daemon with DOCKER_HOST".into());
+    diagnostic.hint(format!("{hint}; `--engine embedded` needs none"))
+}
+
+/// What to do where a socket may not be used by this user.
+pub fn access_hint(endpoint: &Endpoint) -> Option<String> {
+    let path = endpoint.host.strip_prefix("unix://")?;
+    let refused = std::os::unix::net::UnixStream::connect(path).err()?;
+    (refused.kind() == io::ErrorKind::PermissionDenied).then(|| {
+        format!(
+            "the group that `{path}` belongs to (`docker`, mostly) may use it: add yourself with \
+             `sudo usermod -aG docker $USER` and log in again, or use a rootless daemon"
+        )
+    })
 }
 
 /// Connects to one endpoint and agrees on a version of the API.
 pub async fn reach(endpoint: &Endpoint) -> Result<Daemon, String> {
+    let limit = match endpoint.host.split_once("://") {
+        Some(("unix", _)) => FIRST_ANSWER_LIMIT,
+        _ => REMOTE_ANSWER_LIMIT,
+    };
+    reach_within(endpoint, limit).await
+}
+
+async fn reach_within(endpoint: &Endpoint, limit: Duration) -> Result<Daemon, String> {
     let host = endpoint.host.as_str();
     let dialer = Dialer::to(host, &TlsVariables::of(&|name| std::env::var(name).ok()))?;
     let connected = match (&dialer, host.split_once("://")) {
         (Some(dialer), _) => dialer.docker(ANSWER_LIMIT),
         (None, Some(("unix", path))) => {
             // Else a missing socket is told as an error of an HTTP client.
-            if !Path::new(path).exists() {
-                return Err("there is no such socket".into());
-            }
+            listens(path, limit).await?;
             Docker::connect_with_unix(host, ANSWER_LIMIT, API_DEFAULT_VERSION)
         }
         (None, Some((scheme, _))) => {
             return Err(format!("`{scheme}://` is not supported by this build"));
         }
+        (None, None) if host.is_empty() => return Err("there is no such docker context".into()),
         (None, None) => return Err("it has no scheme such as `unix://` or `tcp://`".into()),
     };
     let docker = connected.map_err(|error| full_text(&error))?;
-    let docker = docker
-        .negotiate_version()
-        .await
-        .map_err(|error| full_text(&error))?;
-    let about = docker.version().await.map_err(|error| full_text(&error))?;
+    let agreed = tokio::time::timeout(limit, agree(docker));
+    let (docker, about) = agreed.await.unwrap_or_else(|_| Err(silent(limit)))?;
     let name = about
         .components
         .iter()
@@ -110,6 +160,7 @@ pub async fn reach(endpoint: &Endpoint) -> Result<Daemon, String> {
         endpoint: endpoint.clone(),
         version: format!("{name} {version}, API {api}"),
         dialer,
+        platform: super::image::platform(about.os, about.arch, None),
     })
 }
 
@@ -119,6 +170,77 @@ pub fn is_remote() -> bool {
         let scheme = endpoint.host.split_once("://").map(|(scheme, _)| scheme);
         scheme.is_some_and(|scheme| scheme != "unix")
     })
+}
+
+fn silent(limit: Duration) -> String {
+    format!("it does not answer within {} s", limit.as_secs_f32())
+}
+
+/// Whether somebody listens at a socket, in the words of who looks after the machine.
+async fn listens(path: &str, limit: Duration) -> Result<(), String> {
+    let connected = tokio::time::timeout(limit, tokio::net::UnixStream::connect(path));
+    let Err(error) = connected
+        .await
+        .unwrap_or(Err(io::ErrorKind::TimedOut.into()))
+    else {
+        return Ok(());
+    };
+    Err(match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => NO_SOCKET.to_owned(),
+        io::ErrorKind::ConnectionRefused => "nobody listens at this socket".to_owned(),
+        io::ErrorKind::PermissionDenied => "this user may not use the socket".to_owned(),
+        io::ErrorKind::TimedOut => silent(limit),
+        _ => error.to_string(),
+    })
+}
+
+/// The newest version of the API that both sides speak.
+async fn agree(docker: Docker) -> Result<(Docker, SystemVersion), String> {
+    let no_daemon = |error| {
+        format!(
+            "what listens there does not answer as a container daemon: {}",
+            full_text(&error)
+        )
+    };
+    let about = docker.version().await.map_err(no_daemon)?;
+    in_range(
+        about.api_version.as_deref(),
+        about.min_api_version.as_deref(),
+    )?;
+    let docker = docker.negotiate_version().await.map_err(no_daemon)?;
+    Ok((docker, about))
+}
+
+/// Whether there is a version that a daemon and this program speak.
+fn in_range(newest: Option<&str>, oldest: Option<&str>) -> Result<(), String> {
+    let parts = |text: &str| {
+        let (major, minor) = text.split_once('.')?;
+        Some((major.parse().ok()?, minor.parse().ok()?))
+    };
+    let Some(newest): Option<(usize, usize)> = newest.and_then(parts) else {
+        return Err("it does not say which version of the API it speaks".into());
+    };
+    let ours = (
+        API_DEFAULT_VERSION.major_version,
+        API_DEFAULT_VERSION.minor_version,
+    );
+    let text = |(major, minor): (usize, usize)| format!("{major}.{minor}");
+    if newest < OLDEST_API {
+        return Err(format!(
+            "it speaks the API up to version {}, this program from {} (Docker 20.10, Podman 4) on: \
+             the daemon needs an update",
+            text(newest),
+            text(OLDEST_API)
+        ));
+    }
+    match oldest.and_then(parts) {
+        Some(oldest) if oldest > ours => Err(format!(
+            "it speaks the API from version {} on, this program up to {}: remeasure needs an update",
+            text(oldest),
+            text(ours)
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Every place to look on this machine, in order.
@@ -133,25 +255,35 @@ fn candidates(
     file: &dyn Fn(&Path) -> Option<String>,
 ) -> Vec<Endpoint> {
     let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
-    for name in ["DOCKER_HOST", "CONTAINER_HOST"] {
-        if let Some(host) = variable(name) {
-            return vec![Endpoint {
-                host,
-                named_by: name.to_owned(),
-            }];
-        }
+    let asked_for = |name: &str| {
+        variable(name).map(|host| Endpoint {
+            host,
+            named_by: name.to_owned(),
+        })
+    };
+    if let Some(asked_for) = asked_for("DOCKER_HOST") {
+        return vec![asked_for];
     }
     let home = variable("HOME").map(PathBuf::from);
     let config = variable("DOCKER_CONFIG")
         .map(PathBuf::from)
         .or_else(|| home.as_ref().map(|home| home.join(".docker")));
-    let named = config
-        .as_ref()
-        .and_then(|config| context(config, variable("DOCKER_CONTEXT"), file));
-    named
-        .into_iter()
-        .chain(sockets(home.as_deref(), variable("XDG_RUNTIME_DIR")))
-        .collect()
+    if let Some(name) = variable("DOCKER_CONTEXT").filter(|name| name != DEFAULT_CONTEXT) {
+        let host = config.and_then(|config| context_host(&config, &name, file));
+        return vec![Endpoint {
+            host: host.unwrap_or_default(),
+            named_by: format!("DOCKER_CONTEXT `{name}`"),
+        }];
+    }
+    let current = config
+        .filter(|_| variable("DOCKER_CONTEXT").is_none())
+        .and_then(|config| current_context(&config, file));
+    let mut places: Vec<Endpoint> = current.into_iter().collect();
+    match asked_for("CONTAINER_HOST") {
+        Some(asked_for) => places.push(asked_for),
+        None => places.extend(sockets(home.as_deref(), variable("XDG_RUNTIME_DIR"))),
+    }
+    places
 }
 
 fn sockets(home: Option<&Path>, runtime: Option<String>) -> Vec<Endpoint> {
@@ -162,6 +294,8 @@ fn sockets(home: Option<&Path>, runtime: Option<String>) -> Vec<Endpoint> {
         [
             home.join(".docker/run/docker.sock"),
             home.join(".colima/default/docker.sock"),
+            home.join(".orbstack/run/docker.sock"),
+            home.join(".rd/docker.sock"),
         ]
     }));
     paths.extend(
@@ -179,49 +313,90 @@ fn sockets(home: Option<&Path>, runtime: Option<String>) -> Vec<Endpoint> {
         .collect()
 }
 
-/// The host of the current docker context, unless it is the default one.
-fn context(
-    config: &Path,
-    asked: Option<String>,
-    file: &dyn Fn(&Path) -> Option<String>,
-) -> Option<Endpoint> {
+/// The context that stands for the daemon's own socket.
+const DEFAULT_CONTEXT: &str = "default";
+
+/// What the CLI keeps of a context.
+#[derive(Deserialize)]
+struct Meta {
+    #[serde(rename = "Name", default)]
+    name: String,
+    #[serde(rename = "Endpoints")]
+    endpoints: BTreeMap<String, Host>,
+}
+
+#[derive(Deserialize)]
+struct Host {
+    #[serde(rename = "Host")]
+    host: String,
+}
+
+/// The docker context that is used without being asked for, unless it is the default one.
+fn current_context(config: &Path, file: &dyn Fn(&Path) -> Option<String>) -> Option<Endpoint> {
+    let name = current_name(config, file)?;
+    Some(Endpoint {
+        host: context_host(config, &name, file)?,
+        named_by: format!("docker context `{name}`"),
+    })
+}
+
+fn current_name(config: &Path, file: &dyn Fn(&Path) -> Option<String>) -> Option<String> {
     #[derive(Deserialize)]
     struct Config {
         #[serde(rename = "currentContext")]
         current: Option<String>,
     }
-    #[derive(Deserialize)]
-    struct Meta {
-        #[serde(rename = "Endpoints")]
-        endpoints: std::collections::BTreeMap<String, Host>,
-    }
-    #[derive(Deserialize)]
-    struct Host {
-        #[serde(rename = "Host")]
-        host: String,
-    }
-    let name = asked.or_else(|| {
-        let text = file(&config.join("config.json"))?;
-        serde_json::from_str::<Config>(&text).ok()?.current
-    })?;
-    if name == "default" {
-        return None;
-    }
+    let text = file(&config.join("config.json"))?;
+    let current = serde_json::from_str::<Config>(&text).ok()?.current?;
+    (current != DEFAULT_CONTEXT && !current.is_empty()).then_some(current)
+}
+
+fn context_host(
+    config: &Path,
+    name: &str,
+    file: &dyn Fn(&Path) -> Option<String>,
+) -> Option<String> {
     // The CLI keeps a context under the sha256 of its name.
     let folder = crate::record::sha256_of(name.as_bytes());
-    let text = file(&config.join("contexts/meta").join(folder).join("meta.json"))?;
+    let text = file(&contexts_folder(config).join(folder).join("meta.json"))?;
     let meta: Meta = serde_json::from_str(&text).ok()?;
-    let host = meta.endpoints.get("docker")?.host.clone();
-    Some(Endpoint {
-        host,
-        named_by: format!("docker context `{name}`"),
-    })
+    Some(meta.endpoints.get("docker")?.host.clone())
+}
+
+fn contexts_folder(config: &Path) -> PathBuf {
+    config.join("contexts/meta")
+}
+
+/// Every docker context of this user, by name, with its host; the current one has the star.
+pub fn contexts() -> Vec<(String, String)> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let home = || Some(PathBuf::from(variable("HOME")?).join(".docker"));
+    let Some(config) = variable("DOCKER_CONFIG").map(PathBuf::from).or_else(home) else {
+        return Vec::new();
+    };
+    let read = |path: &Path| std::fs::read_to_string(path).ok();
+    let current = current_name(&config, &read);
+    let mut contexts: Vec<(String, String)> = std::fs::read_dir(contexts_folder(&config))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let meta: Meta = serde_json::from_str(&read(&entry.path().join("meta.json"))?).ok()?;
+            let star = match current.as_ref() == Some(&meta.name) {
+                true => " *",
+                false => "",
+            };
+            let host = meta.endpoints.get("docker")?.host.clone();
+            Some((format!("{}{star}", meta.name), host))
+        })
+        .collect();
+    contexts.sort();
+    contexts
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
 
     fn hosts(variables: &[(&str, &str)], files: &[(&str, &str)]) -> Vec<(String, String)> {
         let variables: BTreeMap<_, _> = variables.iter().copied().collect();
@@ -277,6 +452,8 @@ mod tests {
                 "unix:///run/user/7/docker.sock",
                 "unix:///h/.docker/run/docker.sock",
                 "unix:///h/.colima/default/docker.sock",
+                "unix:///h/.orbstack/run/docker.sock",
+                "unix:///h/.rd/docker.sock",
                 "unix:///run/user/7/podman/podman.sock",
                 "unix:///run/podman/podman.sock",
             ]

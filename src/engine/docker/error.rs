@@ -24,10 +24,27 @@ pub fn full_text(error: &Error) -> String {
 
 /// `what` is what was asked for: `create a container`.
 pub fn failure(what: &str, error: &Error) -> Failure {
-    Failure::Engine(Diagnostic::error(format!(
-        "the container daemon does not {what}: {}",
-        full_text(error)
-    )))
+    let said = full_text(error);
+    let problem = Diagnostic::error(format!("the container daemon does not {what}: {said}"));
+    // The runtime's words for a program that an image does not have.
+    let lacks = ["executable file not found", "no such file or directory"];
+    Failure::Engine(match lacks.iter().any(|words| said.contains(words)) {
+        true => problem.hint("pin the official image `postgres`, or one that is laid out as it is"),
+        false => problem,
+    })
+}
+
+/// What a failure says first, for a sentence of ours.
+pub fn full_text_of(failure: &Failure) -> String {
+    match failure {
+        Failure::Engine(problem) | Failure::Internal(problem) | Failure::Record(problem) => {
+            problem.message.clone()
+        }
+        Failure::Article(problems) => problems
+            .first()
+            .map_or_else(String::new, |problem| problem.message.clone()),
+        Failure::Interrupted { .. } => "it was interrupted".to_owned(),
+    }
 }
 
 pub fn is_not_found(error: &Error) -> bool {
@@ -38,4 +55,70 @@ pub fn is_not_found(error: &Error) -> bool {
             ..
         }
     )
+}
+
+/// What to do about an image that cannot be pulled, by what the daemon says of it: it passes on the
+/// words of registries and of the system, and has no codes for them.
+pub fn pull_hint(why: &str, reference: &str) -> String {
+    let why = why.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| why.contains(word));
+    let by_hand = format!("`docker pull {reference}` shows it by hand");
+    let hint = if says(&["toomanyrequests", "rate limit"]) {
+        "the registry has had too many requests from here: wait, or log in and pull it by hand"
+            .to_owned()
+    } else if says(&["unauthorized", "denied", "authentication required"]) {
+        format!("the registry wants a login: `docker login`, then `docker pull {reference}`")
+    } else if says(&["no space left", "disk quota"]) {
+        "make room where the daemon keeps its images: `docker system df` shows what is there"
+            .to_owned()
+    } else if says(&[
+        "manifest unknown",
+        "not found",
+        "no matching manifest",
+        "invalid reference",
+    ]) {
+        "the registry has no such image: are name and digest right in pins.yaml?".to_owned()
+    } else {
+        format!("is the registry within reach? {by_hand}")
+    };
+    format!("{hint}; `--engine embedded` needs no image")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_keeps_an_image_from_being_pulled_has_its_own_hint() {
+        for (why, hint) in [
+            (
+                "manifest for r@sha256:00 not found: manifest unknown: manifest unknown",
+                "pins.yaml",
+            ),
+            (
+                "Get \"http://127.0.0.1:1/v2/\": dial tcp 127.0.0.1:1: connect: connection refused",
+                "is the registry within reach?",
+            ),
+            (
+                "Head \"https://registry-1.docker.io/v2/\": dial tcp: lookup registry-1.docker.io: no such host",
+                "is the registry within reach?",
+            ),
+            (
+                "toomanyrequests: You have reached your pull rate limit",
+                "too many requests",
+            ),
+            (
+                "pull access denied for r, repository does not exist or may require 'docker login'",
+                "docker login",
+            ),
+            ("write /x: no space left on device", "make room"),
+            (
+                "no matching manifest for linux/s390x in the manifest list entries",
+                "no such image",
+            ),
+        ] {
+            let said = pull_hint(why, "r@sha256:00");
+            assert!(said.contains(hint), "{why}: {said}");
+        }
+    }
 }

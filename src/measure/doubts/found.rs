@@ -24,10 +24,12 @@ pub enum Kind {
     Outlier,
     /// By how many per cent the time changed over the runs.
     Drift,
+    /// The container's programs are of another architecture than the machine.
+    Emulated,
 }
 
 impl Kind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 11] = [
         Self::Checkpoint,
         Self::Autovacuum,
         Self::TooShort,
@@ -38,6 +40,7 @@ impl Kind {
         Self::TimedWithNetwork,
         Self::Outlier,
         Self::Drift,
+        Self::Emulated,
     ];
 
     /// As the record names it.
@@ -53,6 +56,7 @@ impl Kind {
             Self::TimedWithNetwork => "network-time",
             Self::Outlier => "outlier",
             Self::Drift => "drift",
+            Self::Emulated => "emulated-platform",
         }
     }
 
@@ -79,6 +83,10 @@ impl Kind {
             Self::Drift => {
                 "`fresh: run` starts each run alike and `warmup:` leaves the first ones out; with \
                  `order: interleave` what drifts meets all cells"
+            }
+            Self::Emulated => {
+                "do not quote this time: measure on a machine of the image's own platform, or leave \
+                 `postgres: {platform: …}` out"
             }
         }
     }
@@ -135,6 +143,10 @@ impl Kind {
                     high.abs()
                 )
             }
+            Self::Emulated => {
+                "the server's platform is emulated: its times are not those of any machine"
+                    .to_owned()
+            }
         }
     }
 }
@@ -147,6 +159,17 @@ pub struct Found {
     pub kind: Kind,
     /// 0 where the kind has none.
     pub amount: f64,
+}
+
+impl Found {
+    pub fn emulated(cell: usize, run: u32) -> Self {
+        Self {
+            cell,
+            run,
+            kind: Kind::Emulated,
+            amount: 0.0,
+        }
+    }
 }
 
 /// A sentence for each kind in each cell. `label` names a cell: `indexes=8, `, or nothing.

@@ -114,6 +114,7 @@ async fn limits_are_granted_and_read_back() {
         memory: Some("1GB"),
         cpus: Some("1.5"),
         shm_size: Some("96MB"),
+        ..remeasure::engine::Limits::default()
     };
     let request = remeasure::engine::StartRequest {
         pin: &pin("16.15"),

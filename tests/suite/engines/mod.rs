@@ -2,9 +2,13 @@
 //! run fetches the binaries.
 
 mod author;
+mod choosing;
 #[cfg(feature = "container-tests")]
 mod containers;
+mod daemon;
 mod fetching;
+#[cfg(feature = "container-tests")]
+mod images;
 mod lifetime;
 mod session;
 
@@ -79,6 +83,12 @@ fn pins_file() -> PathBuf {
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("articles/pins.yaml"),
         PathBuf::from,
     )
+}
+
+/// Those of this build.
+fn pins_text() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("articles/pins.yaml");
+    std::fs::read_to_string(path).expect("the project has pins")
 }
 
 fn pin(version: &str) -> Pin {
