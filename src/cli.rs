@@ -1,9 +1,11 @@
 //! The command line: arguments into options, results into an exit code. What commands do stands
 //! in [`crate::command`].
 
-use crate::command::{self, BuildOptions, Catalogue, CheckOptions, Project, Quotes, Verbosity};
+use crate::command::{
+    self, BuildOptions, Catalogue, CheckOptions, Project, Quotes, Unpinned, Verbosity,
+};
 use crate::diagnostic::{Diagnostic, did_you_mean};
-use crate::engine::EngineChoice;
+use crate::engine::{Consent, EngineChoice, Environment};
 use crate::exit_code::{Failure, Outcome, exit_code};
 use crate::plan::Force;
 use crate::report::{self, REPORTS, Report};
@@ -87,6 +89,9 @@ enum Command {
         /// Write what was measured into the quotes that do not hold
         #[arg(long)]
         quotes: bool,
+        /// Accept figures of an existing server, on which nothing is pinned
+        #[arg(long)]
+        unpinned: bool,
     },
     /// Unbound figures and everything else that needs no measuring
     Lint {
@@ -120,9 +125,20 @@ struct Place {
     /// `check --recorded` the record's)
     #[arg(long)]
     profile: Option<String>,
-    /// Where Postgres comes from: auto, embedded, or fake:FILE
+    /// Where Postgres comes from: auto, docker, embedded, url, or fake:FILE
     #[arg(long, default_value = "auto")]
     engine: String,
+    /// An existing server to measure on, unpinned: postgresql://user@host:port/database?sslmode=…;
+    /// what it leaves open, the password above all, is read from PGPASSWORD and the other variables
+    /// and files of libpq
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// Let the article's SQL have all that the role of `--server` may do, a superuser's too
+    #[arg(long)]
+    trust: bool,
+    /// Measure on a server of another major version than the article's
+    #[arg(long)]
+    any_version: bool,
 }
 
 #[derive(Args)]
@@ -214,6 +230,7 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             articles,
             place,
             quotes,
+            unpinned,
         } => command::accept(
             &project,
             &articles.articles,
@@ -223,6 +240,11 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 Quotes::Rewrite
             } else {
                 Quotes::Tell
+            },
+            if *unpinned {
+                Unpinned::Accept
+            } else {
+                Unpinned::Refuse
             },
             std::env::var("CI").is_ok_and(|value| !["", "0", "false"].contains(&value.as_str())),
         ),
@@ -234,7 +256,23 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 fn engine(place: &Place) -> Result<EngineChoice, Failure> {
-    EngineChoice::parse(&place.engine)
+    let consent = Consent {
+        powerful_role: place.trust,
+        any_version: place.any_version,
+    };
+    let environment = Environment::of_process();
+    let choice = EngineChoice::asked(
+        &place.engine,
+        place.server.as_deref(),
+        consent,
+        &environment,
+    )?;
+    if let EngineChoice::Url(target) = &choice
+        && let Some(warning) = target.warning()
+    {
+        command::tell_diagnostics([&warning]);
+    }
+    Ok(choice)
 }
 
 fn build_options(arguments: &Arguments, measuring: &Measuring) -> Result<BuildOptions, Failure> {

@@ -3,7 +3,7 @@
 
 use super::project::Project;
 use crate::analyse::{self, Analysis};
-use crate::article::{Article, Experiment};
+use crate::article::{Article, Experiment, Statement};
 use crate::diagnostic::Diagnostic;
 use crate::engine::pins::{Pin, Pins};
 use crate::engine::{self, EngineChoice};
@@ -16,6 +16,7 @@ use crate::record::store::{Store, StoredExperiment, read_record};
 use crate::record::{
     Environment, ExperimentRecord, FORMAT, HostEnvironment, Record, ServerEnvironment, sha256_of,
 };
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -81,12 +82,14 @@ impl<'a> Context<'a> {
             resolved,
             pin,
             server: ServerIdentity {
-                version: pin.version.clone(),
+                version: identity.version.unwrap_or_else(|| pin.version.clone()),
                 digest: identity.digest,
                 engine: identity.engine.to_owned(),
             },
             engine_reason: identity.reason,
-            host: environment::host(&engine::storage(&engine::default_cache())),
+            host: identity
+                .host
+                .unwrap_or_else(|| environment::host(&engine::storage(&engine::default_cache()))),
             store: project.store(article),
             accepted,
         })
@@ -199,16 +202,56 @@ impl<'a> Context<'a> {
             claims: analysis.claims,
             tables: analysis.tables,
             charts: analysis.charts,
+            skipped: self.skipped(planned),
         }
+    }
+
+    /// What an existing server refused: experiments, and all that reads what they would have
+    /// measured.
+    fn skipped(&self, planned: &[PlannedExperiment<'a>]) -> IndexMap<String, String> {
+        let reasons: IndexMap<&str, &str> = planned
+            .iter()
+            .filter_map(|item| {
+                let id = item.experiment.id.value.as_str();
+                Some((id, item.decision.skipped()?))
+            })
+            .collect();
+        let mut skipped: IndexMap<String, String> = (reasons.iter())
+            .map(|(id, reason)| (Record::called("experiment", id), (*reason).to_owned()))
+            .collect();
+        if skipped.is_empty() {
+            return skipped;
+        }
+        let article = self.article;
+        let mut put = |kind: &str, id: &str, query: &Statement| {
+            let reads = analyse::reads(article, &query.text.text);
+            let missing = reads.iter().find(|id| reasons.contains_key(id.as_str()));
+            if let Some(missing) = missing {
+                let why = format!("experiment `{missing}` was skipped on this server");
+                skipped.insert(Record::called(kind, id), why);
+            }
+        };
+        for claim in article.claims() {
+            put("claim", &claim.name.value, &claim.query);
+        }
+        for table in article.tables() {
+            put("table", &table.id.value, &table.query);
+        }
+        for chart in article.charts() {
+            put("chart", &chart.id.value, &chart.query);
+        }
+        skipped
     }
 }
 
-/// Every experiment with its finished result; None while one is missing.
+/// Every experiment with its finished result, but for those that were skipped; None while one is
+/// missing.
 pub fn measurements<'p>(
     planned: &'p [PlannedExperiment<'_>],
 ) -> Option<Vec<(&'p Experiment, &'p StoredExperiment)>> {
     planned
         .iter()
+        .filter(|item| item.decision.skipped().is_none())
         .map(|item| match &item.decision {
             Decision::Reuse(stored) => Some((item.experiment, stored.as_ref())),
             Decision::Run { .. } => None,

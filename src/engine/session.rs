@@ -9,6 +9,7 @@ mod error;
 
 pub use error::{SessionError, SqlError};
 
+use super::url::{Connector, Reached};
 use super::{fake, statement};
 use crate::quantity::{Column, Table, Value};
 use futures_util::{StreamExt, stream};
@@ -16,9 +17,10 @@ use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tokio_postgres::config::SslMode;
 use tokio_postgres::error::{DbError, Severity};
 use tokio_postgres::types::Type;
-use tokio_postgres::{AsyncMessage, Client, NoTls, SimpleQueryMessage, SimpleQueryRow};
+use tokio_postgres::{AsyncMessage, Client, SimpleQueryMessage, SimpleQueryRow};
 
 /// Who a session acts as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +107,8 @@ pub(super) enum Host {
     Socket(PathBuf),
     /// A port of this machine's loopback interface, with the password of all roles.
     Loopback { password: String },
+    /// Wherever a URL leads to, as whom it says.
+    Existing(Arc<Reached>),
 }
 
 impl Address {
@@ -113,9 +117,21 @@ impl Address {
         match &self.host {
             Host::Socket(directory) => config.host_path(directory),
             Host::Loopback { password } => config.host("127.0.0.1").password(password),
+            Host::Existing(reached) => return reached.config(),
         };
-        config.port(self.port).user(role.name());
         config
+            .port(self.port)
+            .user(role.name())
+            .ssl_mode(SslMode::Disable)
+            .connect_timeout(Duration::from_secs(30));
+        config
+    }
+
+    fn connector(&self) -> Connector {
+        match &self.host {
+            Host::Existing(reached) => reached.connector(),
+            Host::Socket(_) | Host::Loopback { .. } => Connector::default(),
+        }
     }
 
     /// Process id, data directory and time of start, as the postmaster writes them beside its
@@ -186,6 +202,22 @@ impl Session {
         }
     }
 
+    /// Sends two statements of the tool's own at once, so that whoever ends this program ends it
+    /// before both or after both.
+    pub(super) async fn execute_both(&mut self, sql: [&str; 2]) -> Result<(), SessionError> {
+        match &mut self.connection {
+            Connection::Postgres(postgres) => {
+                let (first, second) =
+                    tokio::join!(postgres.execute(sql[0]), postgres.execute(sql[1]));
+                first.and(second).map(drop)
+            }
+            Connection::Fake(fake) => {
+                fake.execute(sql[0])?;
+                fake.execute(sql[1]).map(drop)
+            }
+        }
+    }
+
     /// Runs one statement, and cancels it when it takes longer than `timeout`. The server has
     /// then stopped it before this returns; an open transaction is left failed.
     pub async fn execute_within(
@@ -244,8 +276,7 @@ impl Postgres {
             .config(role)
             .dbname(database)
             .application_name("remeasure")
-            .connect_timeout(Duration::from_secs(30))
-            .connect(NoTls)
+            .connect(address.connector())
             .await
             .map_err(|error| connect_error(&error, &address.log))?;
         let heard = Arc::new(Mutex::new(Heard::default()));
@@ -324,7 +355,11 @@ impl Postgres {
         // A request can be lost when it comes before the statement has started.
         for _ in 0..20 {
             // When even that fails the server is gone, and the statement ends with it.
-            let _ = self.client.cancel_token().cancel_query(NoTls).await;
+            let _ = self
+                .client
+                .cancel_token()
+                .cancel_query(self.address.connector())
+                .await;
             let ended = tokio::select! {
                 biased;
                 answer = &mut run => Some(answer),
@@ -449,7 +484,7 @@ impl Postgres {
             .config(Role::Tool)
             .dbname(super::MAINTENANCE_DATABASE)
             .connect_timeout(Duration::from_secs(5))
-            .connect(NoTls)
+            .connect(address.connector())
             .await;
         connected.is_ok()
     }

@@ -25,15 +25,16 @@ const STEAL: f64 = 0.05;
 pub struct Watch {
     checkpoint: Option<String>,
     autovacuum: Option<Autovacuum>,
-    cpu: CpuState,
+    /// None: it is another machine's.
+    cpu: Option<CpuState>,
 }
 
 impl Watch {
-    pub async fn begin(control: &mut Session, observer: &mut Session) -> Self {
+    pub async fn begin(control: &mut Session, observer: &mut Session, remote: bool) -> Self {
         Self {
             checkpoint: checkpoint(control).await,
             autovacuum: autovacuum(observer).await,
-            cpu: CpuState::read(),
+            cpu: (!remote).then(CpuState::read),
         }
     }
 
@@ -47,7 +48,8 @@ impl Watch {
         own_checkpoint: bool,
         (cell, run): (usize, u32),
     ) -> Vec<Found> {
-        let cpu = CpuState::read().since(self.cpu);
+        let cpu = self.cpu.map(|before| CpuState::read().since(before));
+        let cpu = cpu.unwrap_or_default();
         let mut found = Vec::new();
         let mut doubt = |kind: Kind, amount: f64| {
             found.push(Found {

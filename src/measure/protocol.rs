@@ -2,7 +2,7 @@
 //! runs while a window is open.
 
 use super::doubts::{self, Found, Watch};
-use super::fixture::{self, author_session, create_database};
+use super::fixture::{self, author_session};
 use super::instrument::{INSTRUMENTS, Instrument, Probe, Sessions, Window};
 use super::sample::{RowBuilder, statements_table, typed, unfit};
 use super::script::{self, Ran, Rules, ScriptError};
@@ -257,12 +257,9 @@ impl Protocol<'_> {
         self.activity(cell, "clone");
         let experiment = self.request.experiment;
         let database = format!("cell_{cell}");
-        let template = experiment
-            .fixture
-            .as_ref()
-            .map(|id| fixture::database(&id.value));
         let article = self.request.article;
-        create_database(self.server, article, &database, template.as_deref()).await?;
+        let (resolved, from) = (self.request.resolved, experiment.fixture.as_ref());
+        fixture::clone(self.server, article, resolved, &database, from).await?;
         let observer = author_session(self.server, article, &database).await?;
         let subject = self.subject(&database, &variables).await?;
         Ok(State {
@@ -364,7 +361,8 @@ impl Protocol<'_> {
         }
         self.activity(cell, &format!("run {run}"));
         let mut probes = probes(experiment);
-        let watch = Watch::begin(&mut self.control, &mut state.observer).await;
+        let remote = self.server.is_remote();
+        let watch = Watch::begin(&mut self.control, &mut state.observer, remote).await;
         for probe in probes.iter_mut().rev() {
             let mut sessions = sessions(&mut self.control, state);
             probe.before(&mut sessions).await.map_err(Failure::from)?;

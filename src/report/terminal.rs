@@ -51,6 +51,12 @@ fn article(judged: &Judged, look: Look) -> String {
         printable(&server.version),
         printable(&server.engine)
     ));
+    for notice in judged.notices() {
+        let notice = format!("unpinned: {}", printable(&notice));
+        let lines = wrapped(&notice, "  ", look.width);
+        text.push_str(&paint(&lines, Style::Doubtful, look.color));
+        text.push('\n');
+    }
     let elsewhere = judged.verdicts.iter().any(|one| one.recorded.is_some());
     let table = Columns::to_try(elsewhere)
         .iter()
