@@ -71,6 +71,6 @@ pub fn refusal(server: &Server, failure: &Failure) -> Option<String> {
         .all(|problem| problem.sqlstate.as_ref().is_some_and(refused));
     let first = problems.first().filter(|_| all)?;
     let words = std::iter::once(&first.message).chain(&first.notes);
-    let words: Vec<&str> = words.map(String::as_str).collect();
+    let words: Vec<&str> = words.map(|part| part.trim_end_matches('.')).collect();
     Some(words.join("; "))
 }

@@ -18,14 +18,12 @@ impl Unpinned {
         if !server.is_existing() {
             return None;
         }
+        let version = &server.version;
         let mut sentences = vec![format!(
-            "Measured on an existing server that runs Postgres {}, not on the pinned Postgres \
-             {pinned}: what else it is and does is not known, and nobody else can measure these \
-             figures again.",
-            server.version
+            "Measured on an existing server of Postgres {version}, not on the one that is pinned: what \
+             else it is and does is not known, and nobody else can measure these figures again."
         )];
-        if server.version != pinned {
-            let version = &server.version;
+        if version != pinned {
             sentences.push(format!(
                 "Its version differs: the article is about {pinned}, every figure here is of {version}."
             ));

@@ -224,8 +224,13 @@ impl Splicer<'_> {
             BlockKind::Experiment(experiment) if experiment.echo => self.listing(block),
             _ => String::new(),
         };
+        let unnamed = kind == ReferenceKind::Experiment && caption.is_none();
+        let caption = match unnamed {
+            true => String::new(),
+            false => self.caption(kind, id, caption),
+        };
         let parts = [
-            self.caption(kind, id, caption),
+            caption,
             listing,
             format!("*Skipped: {}*", escape(&one_line(reason))),
         ];

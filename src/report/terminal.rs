@@ -51,11 +51,13 @@ fn article(judged: &Judged, look: Look) -> String {
         printable(&server.version),
         printable(&server.engine)
     ));
-    for notice in judged.notices() {
-        let notice = format!("unpinned: {}", printable(&notice));
-        let lines = wrapped(&notice, "  ", look.width);
-        text.push_str(&paint(&lines, Style::Doubtful, look.color));
-        text.push('\n');
+    for (index, notice) in judged.notices().iter().enumerate() {
+        let mark = if index == 0 { "unpinned: " } else { "" };
+        let lines = wrapped(&printable(&format!("{mark}{notice}")), "  ", look.width);
+        for line in lines.lines() {
+            text.push_str(&paint(line, Style::Doubtful, look.color));
+            text.push('\n');
+        }
     }
     let elsewhere = judged.verdicts.iter().any(|one| one.recorded.is_some());
     let table = Columns::to_try(elsewhere)

@@ -4,6 +4,7 @@
 mod author;
 #[cfg(feature = "container-tests")]
 mod containers;
+mod existing;
 mod fetching;
 mod lifetime;
 mod session;
