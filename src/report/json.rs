@@ -52,11 +52,11 @@ struct Measured<'a> {
     profile: &'a str,
     postgres: &'a str,
     engine: &'a str,
-    /// Whether the server was set up by the tool, of what is pinned or named for it.
-    pinned: bool,
     /// Of an existing server, what is to be known of it, in sentences.
-    notices: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unpinned: Vec<String>,
     /// What it did not let be measured, with why.
+    #[serde(skip_serializing_if = "indexmap::IndexMap::is_empty")]
     skipped: &'a indexmap::IndexMap<String, String>,
     host: &'a str,
     cpu: &'a str,
@@ -162,8 +162,7 @@ fn article<'a>(asked: &'a Asked<'a>, places: &Places) -> ArticleJson<'a> {
                 profile: &judged.record.profile,
                 postgres: &environment.server.version,
                 engine: &environment.server.engine,
-                pinned: !environment.server.is_existing(),
-                notices: judged.notices(),
+                unpinned: judged.notices(),
                 skipped: &judged.record.skipped,
                 host: &host.sha256,
                 cpu: &host.cpu,

@@ -352,7 +352,7 @@ fn skipped_is_shown_everywhere(project: &Project, ran: &Ran) {
     }
     assert!(page.contains("It costs (not measured)"));
     assert!(page.contains("unpinned: an existing server"));
-    assert!(report.contains("\"pinned\": false"));
+    assert!(report.contains("\"unpinned\": ["));
 }
 
 fn what_is_unpinned_is_not_reused_and_not_accepted(
