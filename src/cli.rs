@@ -1,9 +1,11 @@
 //! The command line: arguments into options, results into an exit code. What commands do stands
 //! in [`crate::command`].
 
-use crate::command::{self, BuildOptions, Catalogue, CheckOptions, Project, Quotes, Verbosity};
+use crate::command::{
+    self, BuildOptions, Catalogue, CheckOptions, Project, Quotes, Unpinned, Verbosity,
+};
 use crate::diagnostic::{Diagnostic, did_you_mean};
-use crate::engine::{EngineChoice, Engines};
+use crate::engine::{Consent, EngineChoice, Engines, Environment};
 use crate::exit_code::{Failure, Outcome, exit_code};
 use crate::plan::Force;
 use crate::report::{self, REPORTS, Report};
@@ -87,6 +89,9 @@ enum Command {
         /// Write what was measured into the quotes that do not hold
         #[arg(long)]
         quotes: bool,
+        /// Accept figures of an existing server, on which nothing is pinned
+        #[arg(long)]
+        unpinned: bool,
     },
     /// Unbound figures and everything else that needs no measuring
     Lint {
@@ -121,12 +126,23 @@ struct Place {
     #[arg(long)]
     profile: Option<String>,
     /// Where Postgres comes from: auto (docker where its image can be had, else embedded), docker,
-    /// embedded, or fake:FILE (default: what REMEASURE_ENGINE says, else auto)
+    /// embedded, url, or fake:FILE (default: what REMEASURE_ENGINE says, else auto)
     #[arg(long)]
     engine: Option<String>,
     /// Fetch nothing
     #[arg(long)]
     offline: bool,
+    /// An existing server to measure on, unpinned: postgresql://user@host:port/database?sslmode=…;
+    /// what it leaves open, the password above all, is read from PGPASSWORD and the other variables
+    /// and files of libpq
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// Let the article's SQL have all that the role of `--server` may do, a superuser's too
+    #[arg(long)]
+    trust: bool,
+    /// Measure on a server of another major version than the article's
+    #[arg(long)]
+    any_version: bool,
 }
 
 #[derive(Args)]
@@ -215,6 +231,7 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             articles,
             place,
             quotes,
+            unpinned,
         } => command::accept(
             &project,
             &articles.articles,
@@ -224,6 +241,11 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 Quotes::Rewrite
             } else {
                 Quotes::Tell
+            },
+            if *unpinned {
+                Unpinned::Accept
+            } else {
+                Unpinned::Refuse
             },
             std::env::var("CI").is_ok_and(|value| !["", "0", "false"].contains(&value.as_str())),
         ),
@@ -237,10 +259,22 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 fn engines(arguments: &Arguments, place: &Place) -> Result<Engines, Failure> {
     let of_this_machine = || std::env::var("REMEASURE_ENGINE").ok();
     let word = place.engine.clone().or_else(of_this_machine);
-    let asked = match word.filter(|word| !word.is_empty()) {
-        Some(word) => EngineChoice::parse(&word)?,
-        None => EngineChoice::Auto,
+    let word = word.filter(|word| !word.is_empty());
+    let consent = Consent {
+        powerful_role: place.trust,
+        any_version: place.any_version,
     };
+    let asked = EngineChoice::asked(
+        word.as_deref().unwrap_or("auto"),
+        place.server.as_deref(),
+        consent,
+        &Environment::of_process(),
+    )?;
+    if let EngineChoice::Url(target) = &asked
+        && let Some(warning) = target.warning()
+    {
+        command::tell_diagnostics([&warning]);
+    }
     let tell = if arguments.quiet {
         |_: &str| {}
     } else {

@@ -23,6 +23,8 @@ pub struct Diagnostic {
     pub notes: Vec<String>,
     /// What to do.
     pub hint: Option<String>,
+    /// Postgres's own code of it, where Postgres raised it.
+    pub sqlstate: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +44,7 @@ impl Diagnostic {
             related: Vec::new(),
             notes: Vec::new(),
             hint: None,
+            sqlstate: None,
         }
     }
 
@@ -90,6 +93,11 @@ impl Diagnostic {
 
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    pub fn sqlstate(mut self, sqlstate: impl Into<String>) -> Self {
+        self.sqlstate = Some(sqlstate.into());
         self
     }
 

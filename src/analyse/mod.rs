@@ -53,7 +53,8 @@ pub struct AnalysedExperiment {
     pub results: IndexMap<String, Table>,
 }
 
-/// What there is to analyse: experiments with their finished samples, in order.
+/// What there is to analyse: experiments with their finished samples, in order; those that were
+/// skipped are not among them.
 pub type Measurements<'a> = [(&'a Experiment, &'a StoredExperiment)];
 
 /// A query over measured tables that runs longer than this is a mistake.
@@ -203,20 +204,28 @@ struct Analyst<'a> {
 }
 
 impl Analyst<'_> {
-    /// Claims, tables and charts, over the measured tables that stand.
+    /// Claims, tables and charts, over the measured tables that stand. An experiment that was skipped
+    /// has none.
     async fn evaluate(&mut self, analysis: &mut Analysis) -> Result<(), Failure> {
         let article = self.article;
-        for claim in article.claims() {
+        let stands = |query: &Statement| {
+            let reads = reads(article, &query.text.text);
+            reads.iter().all(|id| analysis.experiments.contains_key(id))
+        };
+        let claims: Vec<_> = article.claims().filter(|it| stands(&it.query)).collect();
+        let tables: Vec<_> = article.tables().filter(|it| stands(&it.query)).collect();
+        let charts: Vec<_> = article.charts().filter(|it| stands(&it.query)).collect();
+        for claim in claims {
             if let Some(record) = self.claim(claim).await? {
                 analysis.claims.insert(claim.name.value.clone(), record);
             }
         }
-        for block in article.tables() {
+        for block in tables {
             if let Some(table) = self.rows(&block.query).await? {
                 analysis.tables.insert(block.id.value.clone(), table);
             }
         }
-        for block in article.charts() {
+        for block in charts {
             if let Some(table) = self.rows(&block.query).await? {
                 analysis.charts.insert(block.id.value.clone(), table);
             }

@@ -17,12 +17,20 @@ use crate::plan::Force;
 use crate::record::store::write_atomically;
 use crate::record::{Record, to_json};
 
+/// What becomes of figures of a server on which nothing is pinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unpinned {
+    Refuse,
+    Accept,
+}
+
 pub fn accept(
     project: &Project,
     names: &[String],
     profile: Option<&str>,
     engines: &Engines,
     quotes: Quotes,
+    unpinned: Unpinned,
     continuous_integration: bool,
 ) -> Result<Outcome, Failure> {
     if continuous_integration {
@@ -41,7 +49,7 @@ pub fn accept(
         let _lock = runtime.block_on(lock::article(&store, &article.slug, tell))?;
         let context = Context::new(project, &pins, article, profile, engines);
         let context = runtime.block_on(context)?;
-        let (record, told) = accept_one(&context)?;
+        let (record, told) = accept_one(&context, unpinned)?;
         print(&told)?;
         requote(article, &record, quotes, &pins)
     });
@@ -50,7 +58,7 @@ pub fn accept(
 }
 
 /// Writes the record, and says what there is now.
-fn accept_one(context: &Context<'_>) -> Result<(Record, String), Failure> {
+fn accept_one(context: &Context<'_>, unpinned: Unpinned) -> Result<(Record, String), Failure> {
     let article = context.article;
     let profile = &context.resolved.profile;
     let planned = context.plan(&Force::Nothing);
@@ -70,6 +78,7 @@ fn accept_one(context: &Context<'_>) -> Result<(Record, String), Failure> {
             )),
         ));
     };
+    refuse_unfit(context, &record, unpinned)?;
     let path = record_path(article);
     let json = to_json(&record);
     let unchanged = std::fs::read_to_string(&path).is_ok_and(|old| old == json);
@@ -94,4 +103,44 @@ fn accept_one(context: &Context<'_>) -> Result<(Record, String), Failure> {
         record.claims.len(),
     );
     Ok((record, told))
+}
+
+/// A record is what everybody's figures are checked against: one of an existing server is accepted
+/// only where that is asked for, and never one that is not of the whole article or of its version.
+fn refuse_unfit(context: &Context<'_>, record: &Record, unpinned: Unpinned) -> Result<(), Failure> {
+    let server = &record.environment.server;
+    if !server.is_existing() {
+        return Ok(());
+    }
+    let article = context.article;
+    let version = &article.front_matter.postgres.version;
+    let refuse = |what: String, hint: &str| {
+        let diagnostic = Diagnostic::error(what).at(&article.source, version.span);
+        Err(Failure::article(diagnostic.hint(hint)))
+    };
+    if server.version != context.pin.version {
+        return refuse(
+            format!(
+                "measured on Postgres {}, which is not the article's {}",
+                server.version, context.pin.version
+            ),
+            "a record is of the version that the article names: measure on that one",
+        );
+    }
+    if let Some((skipped, _)) = record.skipped.first() {
+        return refuse(
+            format!(
+                "{skipped} was skipped on this server: what is measured is not the whole article"
+            ),
+            "a record is of the whole article: measure it on the pinned Postgres",
+        );
+    }
+    match unpinned {
+        Unpinned::Accept => Ok(()),
+        Unpinned::Refuse => refuse(
+            "measured on an existing server, on which nothing is pinned".to_owned(),
+            "nobody else can measure these figures again; `accept --unpinned` takes them all the \
+             same",
+        ),
+    }
 }

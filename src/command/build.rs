@@ -175,7 +175,7 @@ pub async fn measured_record(
     context: &mut Context<'_>,
     options: &BuildOptions,
 ) -> Result<Record, Failure> {
-    let planned = context.plan(&options.force);
+    let planned = planned(context, options);
     if let Some(record) = context.stored_record(&planned) {
         say(
             options,
@@ -205,7 +205,7 @@ pub async fn measured_record(
         () = &mut interrupt => return Err(interrupted(context, options)),
         found = context.find_host(options.engine.offline, &tell) => found?,
     }
-    let planned = context.plan(&options.force);
+    let planned = self::planned(context, options);
     if let Some(record) = context.stored_record(&planned) {
         context.accepted = read_record(&record_path(context.article))?;
         return Ok(record);
@@ -221,6 +221,17 @@ pub async fn measured_record(
     })?;
     context.accepted = read_record(&record_path(context.article))?;
     Ok(record)
+}
+
+/// What is kept and what is measured. What a server refused is asked for again.
+fn planned<'a>(context: &Context<'a>, options: &BuildOptions) -> Vec<PlannedExperiment<'a>> {
+    let planned = context.plan(&options.force).into_iter();
+    planned
+        .map(|item| PlannedExperiment {
+            decision: item.decision.tried_again(),
+            ..item
+        })
+        .collect()
 }
 
 fn interrupted(context: &Context<'_>, options: &BuildOptions) -> Failure {
@@ -438,6 +449,9 @@ pub fn draw_charts(
     let mut problems = Vec::new();
     for block in context.article.charts() {
         let id = &block.id.value;
+        if record.skipped_because("chart", id).is_some() {
+            continue;
+        }
         let chart = Chart {
             block,
             table: record.charts.get(id).unwrap_or(&none),

@@ -21,7 +21,7 @@ mod requote;
 mod status;
 mod terminal;
 
-pub use accept::accept;
+pub use accept::{Unpinned, accept};
 pub use build::build;
 pub use check::{CheckOptions, check};
 pub use diff::diff;
@@ -33,4 +33,4 @@ pub use options::{BuildOptions, Verbosity};
 pub use project::Project;
 pub use requote::Quotes;
 pub use status::status;
-pub use terminal::{look, tell, tell_failure};
+pub use terminal::{look, tell, tell_diagnostics, tell_failure};

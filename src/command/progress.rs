@@ -144,6 +144,11 @@ impl Progress for Bar {
         self.bar.set_message(parts.join(" · "));
     }
 
+    fn skipped(&self, experiment: &str, reason: &str) {
+        self.waiting.borrow_mut().retain(|(id, _)| id != experiment);
+        self.line(&format!("  {experiment}: skipped: {reason}"));
+    }
+
     fn unit_done(&self, experiment: &str, cell: usize, seconds: f64) {
         let unit = (experiment.to_owned(), cell);
         self.waiting.borrow_mut().retain(|waiting| *waiting != unit);

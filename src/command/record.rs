@@ -4,10 +4,10 @@
 use super::project::Project;
 use super::terminal;
 use crate::analyse::{self, Analysis};
-use crate::article::{Article, Experiment};
+use crate::article::{Article, Experiment, Statement};
 use crate::diagnostic::Diagnostic;
 use crate::engine::pins::{Pin, Pins};
-use crate::engine::{self, EngineChoice, Engines, Identity};
+use crate::engine::{self, Engines, Identity};
 use crate::exit_code::Failure;
 use crate::measure::{environment, statistics};
 use crate::plan::{
@@ -17,6 +17,7 @@ use crate::record::store::{Store, StoredExperiment, read_record};
 use crate::record::{
     Environment, ExperimentRecord, FORMAT, HostEnvironment, Record, ServerEnvironment, sha256_of,
 };
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -84,7 +85,7 @@ impl<'a> Context<'a> {
             article,
             resolved,
             pin,
-            host: host_of(&engine.choice, pin, platform_of(article), false, &|_| {}).await?,
+            host: host_of(&engine, pin, platform_of(article), false, &|_| {}).await?,
             server: server_of(pin, &engine),
             engine,
             store: project.store(article),
@@ -99,7 +100,7 @@ impl<'a> Context<'a> {
         offline: bool,
         progress: &dyn Fn(&str),
     ) -> Result<(), Failure> {
-        self.host = host_of(&self.engine.choice, self.pin, self.platform(), !offline, progress).await?;
+        self.host = host_of(&self.engine, self.pin, self.platform(), !offline, progress).await?;
         Ok(())
     }
 
@@ -227,19 +228,60 @@ impl<'a> Context<'a> {
             claims: analysis.claims,
             tables: analysis.tables,
             charts: analysis.charts,
+            skipped: self.skipped(planned),
         }
+    }
+
+    /// What an existing server refused: experiments, and all that reads what they would have
+    /// measured.
+    fn skipped(&self, planned: &[PlannedExperiment<'a>]) -> IndexMap<String, String> {
+        let reasons: IndexMap<&str, &str> = planned
+            .iter()
+            .filter_map(|item| {
+                let id = item.experiment.id.value.as_str();
+                Some((id, item.decision.skipped()?))
+            })
+            .collect();
+        let mut skipped: IndexMap<String, String> = (reasons.iter())
+            .map(|(id, reason)| (Record::called("experiment", id), (*reason).to_owned()))
+            .collect();
+        if skipped.is_empty() {
+            return skipped;
+        }
+        let article = self.article;
+        let mut put = |kind: &str, id: &str, query: &Statement| {
+            let reads = analyse::reads(article, &query.text.text);
+            let missing = reads.iter().find(|id| reasons.contains_key(id.as_str()));
+            if let Some(missing) = missing {
+                let why = format!("experiment `{missing}` was skipped on this server");
+                skipped.insert(Record::called(kind, id), why);
+            }
+        };
+        for claim in article.claims() {
+            put("claim", &claim.name.value, &claim.query);
+        }
+        for table in article.tables() {
+            put("table", &table.id.value, &table.query);
+        }
+        for chart in article.charts() {
+            put("chart", &chart.id.value, &chart.query);
+        }
+        skipped
     }
 }
 
 async fn host_of(
-    engine: &EngineChoice,
+    engine: &Identity,
     pin: &Pin,
     platform: Option<&str>,
     fetch: bool,
     progress: &dyn Fn(&str),
 ) -> Result<HostEnvironment, Failure> {
+    if let Some(host) = &engine.host {
+        return Ok(host.clone());
+    }
     let cache = engine::default_cache();
-    let machine = engine::machine(engine, pin, platform, &cache, fetch, progress).await?;
+    let machine = engine::machine(&engine.choice, pin, platform, &cache, fetch, progress).await?;
     Ok(environment::host(&machine))
 }
 
@@ -250,18 +292,20 @@ fn platform_of(article: &Article) -> Option<&str> {
 
 fn server_of(pin: &Pin, engine: &Identity) -> ServerIdentity {
     ServerIdentity {
-        version: pin.version.clone(),
+        version: engine.version.as_ref().unwrap_or(&pin.version).clone(),
         digest: engine.digest.clone(),
         engine: engine.engine.to_owned(),
     }
 }
 
-/// Every experiment with its finished result; None while one is missing.
+/// Every experiment with its finished result, but for those that were skipped; None while one is
+/// missing.
 pub fn measurements<'p>(
     planned: &'p [PlannedExperiment<'_>],
 ) -> Option<Vec<(&'p Experiment, &'p StoredExperiment)>> {
     planned
         .iter()
+        .filter(|item| item.decision.skipped().is_none())
         .map(|item| match &item.decision {
             Decision::Reuse(stored) => Some((item.experiment, stored.as_ref())),
             Decision::Run { .. } => None,

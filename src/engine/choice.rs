@@ -7,9 +7,10 @@
 
 use super::docker::choice::{self as docker, PassedOver, Taken};
 use super::pins::Pin;
-use super::{EngineChoice, embedded};
+use super::{EngineChoice, embedded, url};
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
+use crate::record::HostEnvironment;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -48,6 +49,10 @@ pub struct Identity {
     pub reason: String,
     /// sha256 of the archive, or the image's digest; None: unpinned.
     pub digest: Option<String>,
+    /// What runs, where that is not what is pinned.
+    pub version: Option<String>,
+    /// Where it runs, where that is known before it does.
+    pub host: Option<HostEnvironment>,
     /// The engine that `auto` would rather have had, with why not.
     pub passed_over: Option<String>,
     /// The image is said to be had, and still has to be pulled.
@@ -212,6 +217,7 @@ fn named_identity(
     pin: &Pin,
     platform: Option<&str>,
 ) -> Result<Identity, Failure> {
+    let (mut version, mut host) = (None, None);
     let (engine, reason, digest) = match choice {
         EngineChoice::Auto | EngineChoice::Embedded => {
             embedded::refuse_platform(platform)?;
@@ -225,6 +231,13 @@ fn named_identity(
             let digest = pin.image.as_ref().map(|image| image.digest.clone());
             ("docker", "asked for".to_owned(), digest)
         }
+        EngineChoice::Url(target) => {
+            let about = url::about(target)?;
+            version = Some(about.version);
+            host = Some(about.host);
+            let reason = "an existing server was asked for".to_owned();
+            ("url", reason, None)
+        }
         EngineChoice::Fake(file) => ("fake", format!("answers from {}", file.display()), None),
     };
     Ok(Identity {
@@ -235,6 +248,8 @@ fn named_identity(
         },
         reason,
         digest,
+        version,
+        host,
         passed_over: None,
         is_promised: false,
     })

@@ -24,10 +24,12 @@ mod statement;
 mod storage;
 mod system;
 mod trust;
+mod url;
 
-pub use machine::{Facts, Machine};
 pub use choice::{Engines, Identity};
+pub use machine::{Facts, Machine};
 pub use trust::{refuse_extension, refuse_setting};
+pub use url::{Consent, Environment, Target};
 
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::exit_code::Failure;
@@ -41,6 +43,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use url::{Unheld, UrlServer};
 
 /// What `--engine` names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +52,8 @@ pub enum EngineChoice {
     Auto,
     Docker,
     Embedded,
+    /// A server that was there before.
+    Url(Box<Target>),
     /// Answers from a file.
     Fake(PathBuf),
 }
@@ -92,12 +97,15 @@ pub struct Server {
     reason: String,
     /// Name and version of what [`Server::create_extension`] has made.
     extensions: Mutex<BTreeMap<String, String>>,
+    /// Extensions that an existing server does not have for us, with why.
+    missing: Mutex<BTreeMap<String, String>>,
 }
 
 #[derive(Debug)]
 enum Engine {
     Docker(Box<DockerServer>),
     Embedded(Box<Embedded>),
+    Url(Box<UrlServer>),
     Fake(FakeServer),
 }
 
@@ -113,6 +121,8 @@ pub async fn machine(
 ) -> Result<Machine, Failure> {
     match choice {
         EngineChoice::Docker => docker::machine_of(pin, platform, cache, fetch, progress).await,
+        // What it tells is in the identity already.
+        EngineChoice::Url(_) => Ok(Machine::Elsewhere(Box::default())),
         EngineChoice::Auto | EngineChoice::Embedded | EngineChoice::Fake(_) => Ok(Machine::Here {
             storage: storage::of(cache),
         }),
@@ -132,10 +142,14 @@ pub async fn start(choice: &EngineChoice, request: &StartRequest<'_>) -> Result<
             Engine::Embedded(Box::new(started))
         }
         EngineChoice::Docker => Engine::Docker(Box::new(DockerServer::start(request).await?)),
+        EngineChoice::Url(target) => {
+            Engine::Url(Box::new(UrlServer::start(target, request).await?))
+        }
         EngineChoice::Fake(file) => Engine::Fake(FakeServer::read(file)?),
     };
     let version = match &engine {
         Engine::Fake(fake) => fake.version().unwrap_or(&request.pin.version).to_owned(),
+        Engine::Url(server) => server.about().version.clone(),
         Engine::Embedded(_) | Engine::Docker(_) => request.pin.version.clone(),
     };
     let server = Server {
@@ -143,6 +157,7 @@ pub async fn start(choice: &EngineChoice, request: &StartRequest<'_>) -> Result<
         version,
         reason: identity.reason,
         extensions: Mutex::default(),
+        missing: Mutex::default(),
     };
     match server.refuse_another_version().await {
         Ok(()) => Ok(server),
@@ -153,6 +168,11 @@ pub async fn start(choice: &EngineChoice, request: &StartRequest<'_>) -> Result<
     }
 }
 
+/// Drops what dead runs have left on an existing server; gives the databases' names.
+pub async fn clean_server(target: &Target) -> Result<Vec<String>, Failure> {
+    url::clean(target).await
+}
+
 /// As the word after `--engine` is written.
 impl fmt::Display for EngineChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -160,12 +180,34 @@ impl fmt::Display for EngineChoice {
             Self::Auto => f.write_str("auto"),
             Self::Embedded => f.write_str("embedded"),
             Self::Docker => f.write_str("docker"),
+            Self::Url(target) => write!(f, "url --server '{target}'"),
             Self::Fake(file) => write!(f, "fake:{}", file.display()),
         }
     }
 }
 
 impl EngineChoice {
+    /// Reads what is asked for: the word after `--engine`, and the server, which is an engine's word
+    /// by itself.
+    pub fn asked(
+        word: &str,
+        server: Option<&str>,
+        consent: Consent,
+        environment: &Environment<'_>,
+    ) -> Result<Self, Failure> {
+        match (word, server) {
+            ("url", server) | ("auto", server @ Some(_)) => {
+                let target = Target::new(server, consent, environment)?;
+                Ok(Self::Url(Box::new(target)))
+            }
+            (word, None) => Self::parse(word),
+            (word, Some(_)) => Err(Failure::article(
+                Diagnostic::error(format!("engine `{word}` takes no `--server`"))
+                    .hint("leave `--engine` out: `--server` alone measures on that server"),
+            )),
+        }
+    }
+
     /// Reads the word after `--engine`.
     pub fn parse(word: &str) -> Result<Self, Failure> {
         match word.split_once(':').unwrap_or((word, "")) {
@@ -177,13 +219,11 @@ impl EngineChoice {
                     .hint("write `--engine fake:FILE`"),
             )),
             ("fake", file) => Ok(Self::Fake(file.into())),
-            (known @ "url", _) => Err(Failure::Engine(
-                Diagnostic::error(format!("engine `{known}` is not supported by this build"))
-                    .hint("use `--engine embedded`, which needs no Docker"),
-            )),
             _ => {
-                let hint = did_you_mean(word, ["auto", "docker", "embedded", "fake"])
-                    .unwrap_or_else(|| "engines are auto, docker, embedded and fake:FILE".into());
+                let known = ["auto", "docker", "embedded", "fake", "url"];
+                let hint = did_you_mean(word, known).unwrap_or_else(|| {
+                    "engines are auto, docker, embedded, url and fake:FILE".into()
+                });
                 Err(Failure::article(
                     Diagnostic::error(format!("unknown engine `{word}`")).hint(hint),
                 ))
@@ -226,7 +266,7 @@ impl Server {
     pub fn emulation(&self) -> Option<(&str, &str)> {
         match &self.engine {
             Engine::Docker(server) => server.emulation(),
-            Engine::Embedded(_) | Engine::Fake(_) => None,
+            Engine::Embedded(_) | Engine::Url(_) | Engine::Fake(_) => None,
         }
     }
 
@@ -235,6 +275,7 @@ impl Server {
         let (engine, digest, libc) = match &self.engine {
             Engine::Embedded(server) => ("embedded", server.digest(), embedded::libc_version()),
             Engine::Docker(server) => ("docker", Some(server.digest()), "the image's".to_owned()),
+            Engine::Url(_) => ("url", None, "the server's".to_owned()),
             Engine::Fake(_) => ("fake", None, "none".to_owned()),
         };
         ServerEnvironment {
@@ -244,7 +285,11 @@ impl Server {
             digest,
             container: match &self.engine {
                 Engine::Docker(server) => server.facts(),
-                Engine::Embedded(_) | Engine::Fake(_) => BTreeMap::new(),
+                Engine::Embedded(_) | Engine::Url(_) | Engine::Fake(_) => BTreeMap::new(),
+            },
+            differing: match &self.engine {
+                Engine::Url(server) => server.differing(),
+                Engine::Docker(_) | Engine::Embedded(_) | Engine::Fake(_) => BTreeMap::new(),
             },
             libc,
             extensions: self
@@ -268,7 +313,12 @@ impl Server {
             return Ok(environment);
         }
         let mut session = self.connect(MAINTENANCE_DATABASE, Role::Tool).await?;
-        let about = session.execute(ABOUT).await?;
+        let (about, settings) = match &self.engine {
+            Engine::Url(server) if server.about().major < 15 => (ABOUT_BEFORE_15, OWN_SETTINGS),
+            Engine::Url(_) => (ABOUT, OWN_SETTINGS),
+            _ => (ABOUT, CHANGED_SETTINGS),
+        };
+        let about = session.execute(about).await?;
         let mut cells = about
             .rows
             .into_iter()
@@ -278,15 +328,18 @@ impl Server {
         environment.encoding = cells.next().unwrap_or_default();
         environment.collation = cells.next().unwrap_or_default();
         environment.data_checksums = cells.next().unwrap_or_default();
-        for row in session.execute(CHANGED_SETTINGS).await?.rows {
+        for row in session.execute(settings).await?.rows {
             if let [Some(name), value] = row.as_slice() {
                 let value = value.clone().unwrap_or_default();
                 environment.settings.insert(name.clone(), value);
             }
         }
-        if let Engine::Docker(server) = &self.engine
-            && let Some(way) = server.way()
-        {
+        let way = match &self.engine {
+            Engine::Docker(server) => server.way(),
+            Engine::Url(server) => server.way(),
+            Engine::Embedded(_) | Engine::Fake(_) => None,
+        };
+        if let Some(way) = way {
             environment.network = Some(Network {
                 way: way.to_owned(),
                 round_trip_ms: round_trip_ms(&mut session).await?,
@@ -300,6 +353,7 @@ impl Server {
         match &self.engine {
             Engine::Embedded(server) => Session::connect(server.address(), database, role).await,
             Engine::Docker(server) => Session::connect(server.address(), database, role).await,
+            Engine::Url(server) => server.connect(database, role).await,
             Engine::Fake(server) => Ok(Session::fake(server.connect(role))),
         }
     }
@@ -310,6 +364,7 @@ impl Server {
         match &mut self.engine {
             Engine::Embedded(server) => server.restart(settings).await,
             Engine::Docker(server) => server.restart(settings).await,
+            Engine::Url(_) => Err(Failure::internal("an existing server is not restarted")),
             Engine::Fake(_) => Ok(()),
         }
     }
@@ -319,7 +374,7 @@ impl Server {
         match &self.engine {
             Engine::Embedded(server) => server.log_tail(lines),
             Engine::Docker(server) => server.log_tail(lines),
-            Engine::Fake(_) => String::new(),
+            Engine::Url(_) | Engine::Fake(_) => String::new(),
         }
     }
 
@@ -331,7 +386,7 @@ impl Server {
         Failure::Engine(match &self.engine {
             Engine::Embedded(server) => server.explain(diagnostic).await,
             Engine::Docker(server) => server.explain(diagnostic).await,
-            Engine::Fake(_) => diagnostic,
+            Engine::Url(_) | Engine::Fake(_) => diagnostic,
         })
     }
 
@@ -340,6 +395,7 @@ impl Server {
         match &self.engine {
             Engine::Embedded(server) => server.storage(),
             Engine::Docker(server) => server.storage().to_owned(),
+            Engine::Url(server) => server.about().host.storage.clone(),
             Engine::Fake(_) => "none".into(),
         }
     }
@@ -348,8 +404,53 @@ impl Server {
         match self.engine {
             Engine::Embedded(server) => server.stop().await,
             Engine::Docker(server) => server.stop().await,
+            Engine::Url(server) => server.stop().await,
             Engine::Fake(_) => Ok(()),
         }
+    }
+
+    /// Whether it was somebody's server before: it is not ours to set up, and may refuse what a
+    /// measurement needs.
+    pub fn is_existing(&self) -> bool {
+        matches!(self.engine, Engine::Url(_))
+    }
+
+    /// Whether it runs, or may run, on another machine than this program.
+    pub fn is_remote(&self) -> bool {
+        matches!(self.engine, Engine::Url(_))
+    }
+
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Brings the databases that are made from now on to these settings, and the tool's own; only on
+    /// an existing server, where no other way is open. What it refuses is an article's diagnostic
+    /// with Postgres's code.
+    pub async fn hold_settings(&self, wanted: &BTreeMap<String, String>) -> Result<(), Failure> {
+        match &self.engine {
+            Engine::Url(server) => match server.hold(wanted).await {
+                Ok(()) => Ok(()),
+                Err(Unheld::Refused(why)) => Err(Failure::article(why)),
+                Err(Unheld::Failed(error)) => Err(error.into()),
+            },
+            _ => Err(Failure::internal("only an existing server holds settings")),
+        }
+    }
+
+    /// Back to the article's own settings.
+    pub async fn let_go_of_settings(&self) -> Result<(), SessionError> {
+        match &self.engine {
+            Engine::Url(server) => server.let_go().await,
+            _ => Ok(()),
+        }
+    }
+
+    /// Why an existing server does not have an extension for us, where it does not.
+    pub fn missing_extension(&self, name: &str) -> Option<String> {
+        let missing = self.missing.lock();
+        let missing = missing.unwrap_or_else(PoisonError::into_inner);
+        missing.get(name).cloned()
     }
 
     /// Makes a database that the author owns, empty or as a copy of another. Nobody may be
@@ -360,6 +461,9 @@ impl Server {
         name: &str,
         template: Option<&str>,
     ) -> Result<(), SessionError> {
+        if let Engine::Url(server) = &self.engine {
+            return server.create_database(name, template).await;
+        }
         let name = quote_identifier(name);
         let author = Role::Author.name();
         let mut sql = format!("CREATE DATABASE {name} OWNER {author}");
@@ -374,6 +478,9 @@ impl Server {
 
     /// Drops a database if it is there, and ends the sessions in it.
     pub async fn drop_database(&self, name: &str) -> Result<(), SessionError> {
+        if let Engine::Url(server) = &self.engine {
+            return server.drop_database(name).await;
+        }
         let name = quote_identifier(name);
         let sql = format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)");
         self.maintain(&[&sql]).await
@@ -392,7 +499,8 @@ impl Server {
         result
     }
 
-    /// Creates an extension and lets the author use all of it; gives its version.
+    /// Creates an extension and lets the author use all of it; gives its version. One that an
+    /// existing server refuses is remembered ([`Server::missing_extension`]).
     pub async fn create_extension(&self, database: &str, name: &str) -> Result<String, Failure> {
         if let Some(refusal) = refuse_extension(name) {
             return Err(Failure::article(refusal));
@@ -401,7 +509,16 @@ impl Server {
             .create_trusted_extension(database, name)
             .await
             .map_err(|error| match &error {
-                SessionError::Sql(error) => Failure::article(error.diagnostic()),
+                SessionError::Sql(error) => {
+                    if self.is_existing() {
+                        let said =
+                            format!("Postgres: {} (SQLSTATE {})", error.message, error.sqlstate);
+                        let mut missing =
+                            self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+                        missing.insert(name.to_owned(), said);
+                    }
+                    Failure::article(error.diagnostic())
+                }
                 SessionError::Lost { .. } => Failure::Engine(error.diagnostic()),
             })?;
         self.extensions
@@ -421,14 +538,17 @@ impl Server {
         // What it needs in turn (cube for earthdistance) may be used as well.
         let create = format!("CREATE EXTENSION IF NOT EXISTS {identifier} CASCADE");
         session.execute(&create).await?;
-        session.execute(&trust::grant_extension(name)).await?;
+        // On an existing server the author is who made it.
+        if !self.is_existing() {
+            session.execute(&trust::grant_extension(name)).await?;
+        }
         let version = format!(
             "SELECT extversion FROM pg_catalog.pg_extension WHERE extname = {}",
             quote_literal(name)
         );
         let version = match &self.engine {
             Engine::Fake(_) => None,
-            Engine::Embedded(_) | Engine::Docker(_) => {
+            Engine::Embedded(_) | Engine::Docker(_) | Engine::Url(_) => {
                 session.execute(&version).await?.rows.into_iter().next()
             }
         };
@@ -458,6 +578,21 @@ const ABOUT: &str = "SELECT version(), current_setting('server_encoding'),
          WHEN 'c' THEN 'libc' WHEN 'i' THEN 'icu' ELSE 'builtin' END || ')'
      FROM pg_database WHERE datname = current_database()),
     current_setting('data_checksums')";
+
+/// The provider of a database's collation came with 15.
+const ABOUT_BEFORE_15: &str = "SELECT version(), current_setting('server_encoding'),
+    (SELECT datcollate || ' (libc)' FROM pg_database WHERE datname = current_database()),
+    current_setting('data_checksums')";
+
+/// The same of a server that is not ours: what says where it keeps its files, how it is reached and
+/// whom it copies to is its owner's business, and a record is published.
+const OWN_SETTINGS: &str = "SELECT name, current_setting(name) FROM pg_settings
+    WHERE source NOT IN ('default', 'client', 'session', 'override')
+        AND setting IS DISTINCT FROM boot_val
+        AND category !~ '^(File Locations|Connections|Reporting|Replication|Customized)'
+        AND category !~ '(Archiv|Recovery)'
+        AND name !~ '(_command|_conninfo|_name|_file|_directory)$'
+    ORDER BY name";
 
 /// Settings that differ from their built-in defaults, but for those that only say where this run
 /// keeps its files.
@@ -576,7 +711,6 @@ mod tests {
             assert_eq!(EngineChoice::parse(word).unwrap().to_string(), word);
         }
         for (word, exit_code, hint) in [
-            ("url", 4, "--engine embedded"),
             ("fake", 2, "fake:FILE"),
             ("embeded", 2, "did you mean `embedded`?"),
             ("oracle", 2, "engines are"),

@@ -10,6 +10,7 @@ mod error;
 pub use error::{SessionError, SqlError};
 
 use super::docker::tunnel::Tunnel;
+use super::url::{Connector, Reached};
 use super::{fake, statement};
 use crate::quantity::{Column, Table, Value};
 use futures_util::{StreamExt, stream};
@@ -19,8 +20,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_postgres::config::SslMode;
 use tokio_postgres::error::{DbError, Severity};
-use tokio_postgres::tls::NoTlsStream;
+use tokio_postgres::tls::TlsStream;
 use tokio_postgres::types::Type;
 use tokio_postgres::{AsyncMessage, Client, NoTls, SimpleQueryMessage, SimpleQueryRow};
 
@@ -113,6 +115,8 @@ pub(super) enum Host {
     Loopback { password: String },
     /// Through the container daemon of another machine.
     Tunnel(Tunnel),
+    /// Wherever a URL leads to, as whom it says.
+    Existing(Arc<Reached>),
 }
 
 impl Address {
@@ -123,21 +127,45 @@ impl Address {
             Host::Loopback { password } => config.host("127.0.0.1").password(password),
             // What connects runs beside the server, where nobody is asked who he is.
             Host::Tunnel(_) => &mut config,
+            Host::Existing(reached) => return reached.config(),
         };
-        config.port(self.port).user(role.name());
         config
+            .port(self.port)
+            .user(role.name())
+            .ssl_mode(SslMode::Disable)
+            .connect_timeout(Duration::from_secs(30));
+        config
+    }
+
+    fn connector(&self) -> Connector {
+        match &self.host {
+            Host::Existing(reached) => reached.connector(),
+            Host::Socket(_) | Host::Loopback { .. } | Host::Tunnel(_) => Connector::default(),
+        }
     }
 
     /// Whether the server runs on another machine, with a network between.
     pub(super) fn is_elsewhere(&self) -> bool {
-        matches!(self.host, Host::Tunnel(_))
+        match &self.host {
+            Host::Socket(_) | Host::Loopback { .. } => false,
+            Host::Tunnel(_) => true,
+            Host::Existing(reached) => reached.way().is_some(),
+        }
+    }
+
+    /// The network that leads to an existing server.
+    pub(super) fn way(&self) -> Option<&'static str> {
+        match &self.host {
+            Host::Existing(reached) => reached.way(),
+            Host::Socket(_) | Host::Loopback { .. } | Host::Tunnel(_) => None,
+        }
     }
 
     /// Why the way to the server broke, where that is known.
     fn last_words(&self) -> Option<String> {
         match &self.host {
             Host::Tunnel(tunnel) => tunnel.dialer.last_words(),
-            Host::Socket(_) | Host::Loopback { .. } => None,
+            Host::Socket(_) | Host::Loopback { .. } | Host::Existing(_) => None,
         }
     }
 
@@ -221,6 +249,22 @@ impl Session {
         match &mut self.connection {
             Connection::Postgres(postgres) => postgres.execute(sql).await,
             Connection::Fake(fake) => fake.execute(sql),
+        }
+    }
+
+    /// Sends two statements of the tool's own at once, so that whoever ends this program ends it
+    /// before both or after both.
+    pub(super) async fn execute_both(&mut self, sql: [&str; 2]) -> Result<(), SessionError> {
+        match &mut self.connection {
+            Connection::Postgres(postgres) => {
+                let (first, second) =
+                    tokio::join!(postgres.execute(sql[0]), postgres.execute(sql[1]));
+                first.and(second).map(drop)
+            }
+            Connection::Fake(fake) => {
+                fake.execute(sql[0])?;
+                fake.execute(sql[1]).map(drop)
+            }
         }
     }
 
@@ -314,8 +358,9 @@ impl Postgres {
         let failed = |error| connect_error(&error, &address.log);
         let mut received = None;
         let (client, task) = match &address.host {
-            Host::Socket(_) | Host::Loopback { .. } => {
-                let (client, connection) = config.connect(NoTls).await.map_err(failed)?;
+            Host::Socket(_) | Host::Loopback { .. } | Host::Existing(_) => {
+                let connecting = config.connect(address.connector());
+                let (client, connection) = connecting.await.map_err(failed)?;
                 (client, listen(connection, &heard))
             }
             Host::Tunnel(tunnel) => {
@@ -344,7 +389,7 @@ impl Postgres {
         let about = match address.host {
             Host::Socket(_) => "SELECT pg_catalog.pg_backend_pid()",
             // There is no file that tells of the postmaster.
-            Host::Loopback { .. } | Host::Tunnel(_) => {
+            Host::Loopback { .. } | Host::Tunnel(_) | Host::Existing(_) => {
                 "SELECT pg_catalog.pg_backend_pid(), pg_catalog.pg_postmaster_start_time()"
             }
         };
@@ -367,7 +412,9 @@ impl Postgres {
         let token = self.client.cancel_token();
         // When even that fails the server is gone, and the statement ends with it.
         match &self.address.host {
-            Host::Socket(_) | Host::Loopback { .. } => drop(token.cancel_query(NoTls).await),
+            Host::Socket(_) | Host::Loopback { .. } | Host::Existing(_) => {
+                drop(token.cancel_query(self.address.connector()).await);
+            }
             Host::Tunnel(tunnel) => {
                 if let Ok(stream) = tunnel.open().await {
                     let _ = token.cancel_query_raw(stream, NoTls).await;
@@ -539,7 +586,7 @@ impl Postgres {
                 .dbname(super::MAINTENANCE_DATABASE)
                 .connect_timeout(Duration::from_secs(5));
             let same = self.postmaster == address.postmaster();
-            return same && config.connect(NoTls).await.is_ok();
+            return same && config.connect(address.connector()).await.is_ok();
         }
         let connecting = Self::connect(address, super::MAINTENANCE_DATABASE, Role::Tool);
         let connected = Box::pin(connecting).await;
@@ -559,12 +606,13 @@ impl Postgres {
 }
 
 /// Drives a connection to its end, and keeps what is said outside of results.
-fn listen<S>(
-    mut connection: tokio_postgres::Connection<S, NoTlsStream>,
+fn listen<S, T>(
+    mut connection: tokio_postgres::Connection<S, T>,
     heard: &Arc<Mutex<Heard>>,
 ) -> tokio::task::JoinHandle<()>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    T: TlsStream + Unpin + Send + 'static,
 {
     let hears = Arc::clone(heard);
     tokio::spawn(async move {

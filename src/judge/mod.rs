@@ -189,6 +189,10 @@ impl<'a> Bench<'a> {
 
     /// Why this claim is not judged here, where it is not.
     fn skipped(&self) -> Option<String> {
+        let name = &self.claim.name.value;
+        if let Some(reason) = self.record.skipped_because("claim", name) {
+            return Some(reason.to_owned());
+        }
         if let Some(only) = &self.claim.profile
             && only.value != self.context.profile
         {
@@ -236,7 +240,11 @@ impl<'a> Bench<'a> {
     /// A value for people. `decimals` are those that the quote's own digits ask for.
     fn measured_text(&self, value: &Value, scale: &Scale, decimals: Option<i64>) -> String {
         let Some(number) = finite(value) else {
-            return value.to_string();
+            let name = &self.claim.name.value;
+            return match self.record.skipped_because("claim", name) {
+                Some(_) => "not measured".to_owned(),
+                None => value.to_string(),
+            };
         };
         let shown = scale.claim_to_quote(number);
         let text = match decimals {

@@ -189,6 +189,7 @@ pub fn record(host: &str, values: &[(&str, &str)]) -> Record {
             .collect(),
         tables: IndexMap::new(),
         charts: IndexMap::new(),
+        skipped: IndexMap::new(),
     }
 }
 

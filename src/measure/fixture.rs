@@ -2,6 +2,7 @@
 //! them.
 
 use super::script::{self, Rules};
+use super::skipped;
 use crate::article::{Article, Fixture};
 use crate::diagnostic::Diagnostic;
 use crate::engine::Server;
@@ -9,7 +10,7 @@ use crate::engine::session::{Role, Session, SessionError};
 use crate::exit_code::Failure;
 use crate::plan::Resolved;
 use crate::source::Spanned;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// A fixture may take longer than a measured statement: it is built once.
@@ -20,7 +21,16 @@ const TIMEOUT: Duration = Duration::from_secs(3600);
 pub struct Fixtures {
     built: BTreeSet<String>,
     /// Those that are wrong, which was told; with those that are built from them.
-    failed: BTreeSet<String>,
+    failed: BTreeMap<String, Wrong>,
+}
+
+/// Why a fixture does not stand.
+#[derive(Clone, Debug)]
+enum Wrong {
+    /// The article's mistake, which was told.
+    Told,
+    /// An existing server does not permit it: that is told of each experiment.
+    NotPermitted(Vec<Diagnostic>),
 }
 
 /// The database a fixture stands in.
@@ -38,33 +48,58 @@ impl Fixtures {
         resolved: &Resolved,
         fixture: &Spanned<String>,
     ) -> Result<(), Failure> {
-        let mut chain: Vec<&Fixture> = Vec::new();
-        let mut next = Some(fixture.value.as_str());
-        while let Some(id) = next.filter(|id| !self.built.contains(*id)) {
-            let Some(fixture) = article.fixtures().find(|fixture| fixture.id.value == id) else {
-                break;
-            };
-            chain.push(fixture);
-            next = fixture.from.as_ref().map(|from| from.value.as_str());
-        }
-        let is_known_wrong = |link: &&Fixture| self.failed.contains(&link.id.value);
-        if let Some(wrong) = chain.iter().find(|link| is_known_wrong(link)) {
-            let message = format!("not measured: fixture `{}` failed", wrong.id.value);
-            let diagnostic = Diagnostic::error(message).at(&article.source, fixture.span);
-            return Err(Failure::article(diagnostic));
+        let missing = |link: &&Fixture| !self.built.contains(&link.id.value);
+        let chain: Vec<&Fixture> = chain(article, &fixture.value)
+            .into_iter()
+            .take_while(missing)
+            .collect();
+        let known_wrong =
+            |link: &&Fixture| Some((link.id.value.clone(), self.failed.get(&link.id.value)?));
+        match chain.iter().find_map(known_wrong) {
+            Some((id, Wrong::Told)) => {
+                let message = format!("not measured: fixture `{id}` failed");
+                let diagnostic = Diagnostic::error(message).at(&article.source, fixture.span);
+                return Err(Failure::article(diagnostic));
+            }
+            Some((_, Wrong::NotPermitted(problems))) => {
+                return Err(Failure::Article(problems.clone()));
+            }
+            None => {}
         }
         for fixture in chain.into_iter().rev() {
             let id = &fixture.id.value;
             match build_one(server, article, resolved, fixture).await {
                 Ok(()) => self.built.insert(id.clone()),
                 Err(failure) => {
-                    self.failed.insert(id.clone());
+                    let wrong = match &failure {
+                        Failure::Article(problems)
+                            if skipped::refusal(server, &failure).is_some() =>
+                        {
+                            Wrong::NotPermitted(problems.clone())
+                        }
+                        _ => Wrong::Told,
+                    };
+                    self.failed.insert(id.clone(), wrong);
                     return Err(failure);
                 }
             };
         }
         Ok(())
     }
+}
+
+/// A fixture and those it is built from, which come after it.
+fn chain<'a>(article: &'a Article, id: &'a str) -> Vec<&'a Fixture> {
+    let mut chain: Vec<&Fixture> = Vec::new();
+    let mut next = Some(id);
+    while let Some(id) = next {
+        let Some(fixture) = article.fixtures().find(|fixture| fixture.id.value == id) else {
+            break;
+        };
+        chain.push(fixture);
+        next = fixture.from.as_ref().map(|from| from.value.as_str());
+    }
+    chain
 }
 
 async fn build_one(
@@ -74,9 +109,43 @@ async fn build_one(
     fixture: &Fixture,
 ) -> Result<(), Failure> {
     let name = database(&fixture.id.value);
-    let template = fixture.from.as_ref().map(|from| database(&from.value));
-    create_database(server, article, &name, template.as_deref()).await?;
-    let mut session = author_session(server, article, &name).await?;
+    clone(server, article, resolved, &name, fixture.from.as_ref()).await?;
+    fill(server, article, resolved, fixture, &name).await
+}
+
+/// A database in a fixture's state, or an empty one. An existing server may not let a database be
+/// copied: the fixture, which stands, is then built once more.
+pub async fn clone(
+    server: &Server,
+    article: &Article,
+    resolved: &Resolved,
+    name: &str,
+    fixture: Option<&Spanned<String>>,
+) -> Result<(), Failure> {
+    let template = fixture.map(|fixture| database(&fixture.value));
+    let cloned = create_database(server, article, name, template.as_deref()).await;
+    let (Err(failure), Some(fixture)) = (&cloned, fixture) else {
+        return cloned;
+    };
+    if skipped::refusal(server, failure).is_none() {
+        return cloned;
+    }
+    create_database(server, article, name, None).await?;
+    for link in chain(article, &fixture.value).into_iter().rev() {
+        fill(server, article, resolved, link, name).await?;
+    }
+    Ok(())
+}
+
+/// Runs a fixture's script in a database.
+async fn fill(
+    server: &Server,
+    article: &Article,
+    resolved: &Resolved,
+    fixture: &Fixture,
+    name: &str,
+) -> Result<(), Failure> {
+    let mut session = author_session(server, article, name).await?;
     let mut variables = resolved.params.clone();
     let rules = Rules {
         source: &article.source,

@@ -15,6 +15,7 @@ mod protocol;
 mod sample;
 mod script;
 mod settings;
+mod skipped;
 pub mod statistics;
 
 pub use fixture::Fixtures;
@@ -47,10 +48,45 @@ pub trait Progress {
     fn activity(&self, experiment: &str, cell: &str, phase: &str);
     /// All runs of a cell are measured and stored.
     fn unit_done(&self, experiment: &str, cell: usize, seconds: f64);
+    /// Nothing of it is measured: the server refuses it.
+    fn skipped(&self, _experiment: &str, _reason: &str) {}
 }
 
-/// Measures what is still missing of an experiment; every cell is in the store when it returns.
+/// Measures what is still missing of an experiment; every cell is in the store when it returns. What
+/// an existing server refuses is no mistake of the article: the store then has why nothing was
+/// measured.
 pub async fn measure(
+    server: &mut Server,
+    fixtures: &mut Fixtures,
+    request: &Request<'_>,
+    progress: &dyn Progress,
+) -> Result<(), Failure> {
+    let before = skipped::beforehand(server, request.article, request.experiment);
+    let reason = match before {
+        Some(reason) => reason,
+        None => {
+            let Err(failure) = measure_cells(server, fixtures, request, progress).await else {
+                return Ok(());
+            };
+            match skipped::refusal(server, &failure) {
+                Some(reason) => reason,
+                None => return Err(failure),
+            }
+        }
+    };
+    let id = &request.experiment.id.value;
+    progress.skipped(id, &reason);
+    let stored = StoredExperiment {
+        inputs: request.inputs.clone(),
+        host: request.host.to_owned(),
+        measured_at: clock::now(),
+        skipped: Some(reason),
+        ..StoredExperiment::default()
+    };
+    request.store.skip(id, request.fingerprint, &stored)
+}
+
+async fn measure_cells(
     server: &mut Server,
     fixtures: &mut Fixtures,
     request: &Request<'_>,
@@ -99,11 +135,18 @@ pub async fn measure(
 /// had is told once.
 pub async fn prepare(server: &Server, article: &Article) -> Result<(), Failure> {
     let database = settings::TOOL_DATABASE;
-    server.create_extension(database, "pg_walinspect").await?;
+    let own = server.create_extension(database, skipped::WAL_READER).await;
+    if let Err(failure) = own
+        && server.missing_extension(skipped::WAL_READER).is_none()
+    {
+        return Err(failure);
+    }
     let mut problems = Vec::new();
     for extension in &article.front_matter.postgres.extensions {
         match server.create_extension(database, &extension.value).await {
             Ok(_) => {}
+            // Told of each experiment.
+            Err(_) if server.missing_extension(&extension.value).is_some() => {}
             Err(failure) => match failure.at(&article.source, extension.span) {
                 Failure::Article(mut found) => problems.append(&mut found),
                 other => return Err(other),

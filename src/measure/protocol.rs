@@ -2,7 +2,7 @@
 //! runs while a window is open.
 
 use super::doubts::{self, Found, Watch};
-use super::fixture::{self, author_session, create_database};
+use super::fixture::{self, author_session};
 use super::instrument::{INSTRUMENTS, Instrument, Probe, Sessions, Window};
 use super::sample::{RowBuilder, statements_table, typed, unfit};
 use super::script::{self, Ran, Rules, ScriptError};
@@ -257,12 +257,9 @@ impl Protocol<'_> {
         self.activity(cell, "clone");
         let experiment = self.request.experiment;
         let database = format!("cell_{cell}");
-        let template = experiment
-            .fixture
-            .as_ref()
-            .map(|id| fixture::database(&id.value));
         let article = self.request.article;
-        create_database(self.server, article, &database, template.as_deref()).await?;
+        let (resolved, from) = (self.request.resolved, experiment.fixture.as_ref());
+        fixture::clone(self.server, article, resolved, &database, from).await?;
         let observer = author_session(self.server, article, &database).await?;
         let subject = self.subject(&database, &variables).await?;
         Ok(State {

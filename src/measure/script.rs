@@ -299,6 +299,7 @@ pub fn with_postgres_words(
     error: &SqlError,
     generated: Option<&str>,
 ) -> Diagnostic {
+    diagnostic = diagnostic.sqlstate(&error.sqlstate);
     if let Some(sql) = generated {
         diagnostic = diagnostic.note(format!("in the generated statement: {sql}"));
     }

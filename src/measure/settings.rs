@@ -18,6 +18,8 @@ pub enum Applied {
     Nothing,
     Reloaded(Vec<String>),
     Restarted,
+    /// On each database of ours on an existing server.
+    Held,
 }
 
 /// Brings the server to the experiment's settings and reads each back. Where that fails the server
@@ -32,6 +34,15 @@ pub async fn apply(
         return Ok((Applied::Nothing, BTreeMap::new()));
     }
     let wanted = wanted(article, experiment, variables)?;
+    if server.is_existing() {
+        return match hold(server, &wanted).await {
+            Ok(read_back) => Ok((Applied::Held, read_back)),
+            Err(failure) => {
+                undo(server, Applied::Held).await?;
+                Err(at_its_setting(failure, article, experiment))
+            }
+        };
+    }
     let mut control = tool_session(server).await?;
     let contexts = contexts(&mut control).await?;
     let applied = if needs_restart(&contexts, article, experiment)? {
@@ -90,6 +101,21 @@ async fn enforce(
         let mut control = tool_session(server).await?;
         reload(server, &mut control, article, experiment, wanted).await?;
     }
+    read_back(server, wanted).await
+}
+
+async fn hold(
+    server: &Server,
+    wanted: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>, Failure> {
+    server.hold_settings(wanted).await?;
+    read_back(server, wanted).await
+}
+
+async fn read_back(
+    server: &Server,
+    wanted: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>, Failure> {
     let mut control = tool_session(server).await?;
     let mut read_back = BTreeMap::new();
     for name in wanted.keys() {
@@ -121,6 +147,7 @@ pub async fn undo(server: &mut Server, applied: Applied) -> Result<(), Failure> 
     match applied {
         Applied::Nothing => Ok(()),
         Applied::Restarted => server.restart(&BTreeMap::new()).await,
+        Applied::Held => Ok(server.let_go_of_settings().await?),
         Applied::Reloaded(names) => {
             let mut control = tool_session(server).await?;
             for name in names {

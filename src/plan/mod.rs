@@ -159,6 +159,22 @@ pub fn plan<'a>(
 }
 
 impl Decision {
+    /// Why an existing server refused the experiment, where what is kept of it is that.
+    pub fn skipped(&self) -> Option<&str> {
+        match self {
+            Self::Reuse(result) => result.skipped.as_deref(),
+            Self::Run { .. } => None,
+        }
+    }
+
+    /// A refusal is asked for again: the server's owner may have changed his mind.
+    pub fn tried_again(self) -> Self {
+        match self.skipped() {
+            Some(_) => Self::run(Reason::SkippedBefore),
+            None => self,
+        }
+    }
+
     fn run(reason: Reason) -> Self {
         Self::Run { reason, kept: None }
     }

@@ -14,6 +14,8 @@ pub enum Reason {
     },
     /// Interrupted, and no cell of it can be kept.
     StartsOver,
+    /// An existing server refused it.
+    SkippedBefore,
     /// The only results are another machine's.
     OtherHost,
     /// The inputs that differ from the latest result, each with what happened to it.
@@ -35,6 +37,7 @@ impl fmt::Display for Reason {
             Self::StartsOver => f.write_str(
                 "interrupted; starts over, as its cells build on one another or are interleaved",
             ),
+            Self::SkippedBefore => f.write_str("the server refused it before; tried again"),
             Self::OtherHost => f.write_str("measured on another machine only"),
             Self::Changed(differences) => {
                 const SHOWN: usize = 3;

@@ -34,6 +34,10 @@ pub struct Record {
     /// Results of the chart blocks' queries.
     #[serde(with = "tables")]
     pub charts: IndexMap<String, Table>,
+    /// What an existing server did not let be measured, with why: by what it is, as among
+    /// [`Record::queries`]. None of it stands among the experiments, claims, tables and charts.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub skipped: IndexMap<String, String>,
 }
 
 impl Record {
@@ -59,7 +63,18 @@ impl Record {
 
     /// What a claim's query is called among [`Record::queries`].
     pub fn claim_query(claim: &str) -> String {
-        format!("claim `{claim}`")
+        Self::called("claim", claim)
+    }
+
+    /// What a part of the article is called among [`Record::queries`] and [`Record::skipped`].
+    pub fn called(kind: &str, id: &str) -> String {
+        format!("{kind} `{id}`")
+    }
+
+    /// Why an experiment, claim, table or chart was skipped, where it was.
+    pub fn skipped_because(&self, kind: &str, id: &str) -> Option<&str> {
+        let reason = self.skipped.get(&Self::called(kind, id));
+        reason.map(String::as_str)
     }
 }
 
@@ -96,6 +111,9 @@ pub struct ServerEnvironment {
     pub extensions: BTreeMap<String, String>,
     /// Settings that differ from their defaults, as the server says.
     pub settings: BTreeMap<String, String>,
+    /// Settings of the article that an existing server has otherwise and could not be brought to.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub differing: BTreeMap<String, SettingDifference>,
     pub sha256: String,
 }
 
@@ -106,6 +124,14 @@ pub struct Network {
     pub way: String,
     /// Of a statement that does nothing, by the client's clock: the median.
     pub round_trip_ms: String,
+}
+
+/// One setting as the article has it and as the server has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SettingDifference {
+    pub wanted: String,
+    /// None: the server knows no such setting.
+    pub has: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,9 +159,18 @@ impl HostEnvironment {
 
     /// The machine in a line: what timings depend on.
     pub fn machine(&self) -> String {
+        if !self.is_known() {
+            return self.cpu.clone();
+        }
         let (cpu, cores, memory) = (&self.cpu, self.cores, self.memory_text());
         let (kernel, storage) = (&self.kernel, &self.storage);
         format!("{cpu}, {cores} cores, {memory} memory, {kernel}, {storage}")
+    }
+
+    /// Whether it is a machine that could be looked at; of one behind an existing server only a name
+    /// is known.
+    pub fn is_known(&self) -> bool {
+        self.cores > 0
     }
 }
 
@@ -149,6 +184,11 @@ pub struct ToolEnvironment {
 }
 
 impl ServerEnvironment {
+    /// Whether it was somebody's server before, on which nothing is pinned.
+    pub fn is_existing(&self) -> bool {
+        self.engine == "url"
+    }
+
     /// The hex sha256 of everything but why the engine was chosen and what the network was like:
     /// those are another matter each time.
     pub fn hash(&self) -> String {

@@ -8,11 +8,13 @@ mod json;
 pub mod lock;
 mod read;
 pub mod store;
+mod unpinned;
 
 pub use difference::{Difference, differences};
 pub use format::*;
 pub use json::to_json;
 pub use read::{parse_record, read_record};
+pub use unpinned::Unpinned;
 
 use sha2::{Digest, Sha256};
 use std::fmt::Write;

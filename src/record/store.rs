@@ -33,6 +33,8 @@ pub struct StoredExperiment {
     pub durations: Vec<(usize, f64)>,
     /// Everything planned was measured.
     pub finished: bool,
+    /// Why nothing was: an existing server refuses it.
+    pub skipped: Option<String>,
 }
 
 impl StoredExperiment {
@@ -95,6 +97,7 @@ impl StoredExperiment {
             doubts: record.doubts.clone(),
             durations: Vec::new(),
             finished: true,
+            skipped: None,
         })
     }
 }
@@ -108,6 +111,8 @@ enum Line {
         host: String,
         measured_at: String,
         settings: BTreeMap<String, String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        skipped: Option<String>,
     },
     Unit {
         cell: usize,
@@ -196,6 +201,16 @@ impl Store {
         }
     }
 
+    /// Writes down that nothing of an experiment can be measured on its server, with why.
+    pub fn skip(
+        &self,
+        experiment: &str,
+        fingerprint: &str,
+        skipped: &StoredExperiment,
+    ) -> Result<(), Failure> {
+        self.writer(experiment, fingerprint, skipped)?.finished(&[])
+    }
+
     /// A cached value under a content hash, such as an analysis or a drawn chart.
     pub fn cached(&self, kind: &str, key: &str) -> Option<String> {
         fs::read_to_string(self.folder.join(kind).join(key)).ok()
@@ -261,6 +276,7 @@ fn beginning(start: &StoredExperiment) -> io::Result<Vec<u8>> {
         host: start.host.clone(),
         measured_at: start.measured_at.clone(),
         settings: start.settings.clone(),
+        skipped: start.skipped.clone(),
     };
     write_line(&mut text, &header)?;
     let mut doubts = start.doubts.clone();
@@ -307,6 +323,7 @@ fn parse(text: &str) -> Option<StoredExperiment> {
         host,
         measured_at,
         settings,
+        skipped,
     } = serde_json::from_str(lines.next()?).ok()?
     else {
         return None;
@@ -316,6 +333,7 @@ fn parse(text: &str) -> Option<StoredExperiment> {
         host,
         measured_at,
         settings,
+        skipped,
         ..StoredExperiment::default()
     };
     for line in lines {

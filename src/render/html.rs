@@ -18,7 +18,7 @@ use super::{Filled, OutputFile, Page, templates};
 use crate::article::PublishedSource;
 use crate::diagnostic::Diagnostic;
 use crate::judge::{Outcome, Subject, Verdict};
-use crate::record::{HostEnvironment, ServerEnvironment, ToolEnvironment};
+use crate::record::{HostEnvironment, ServerEnvironment, ToolEnvironment, Unpinned};
 use crate::source::Span;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -175,6 +175,8 @@ struct PageView<'a> {
     any_author: bool,
     author_host: Option<&'a str>,
     machines: Option<machines::MachinesView<'a>>,
+    /// Where it was measured on a server on which nothing is pinned.
+    existing: Option<Unpinned>,
     server: ServerView<'a>,
     host: HostView<'a>,
     tool: ToolView<'a>,
@@ -261,6 +263,7 @@ impl<'a> PageView<'a> {
             any_author: claims.iter().any(|claim| claim.author.is_some()),
             author_host,
             machines: machines::machines(document),
+            existing: Unpinned::of(page.record, &front_matter.postgres.version.value),
             few_claims: claims.len() <= FEW_CLAIMS,
             claims,
             samples: samples::samples(document),
@@ -351,9 +354,13 @@ fn host_view(host: &HostEnvironment) -> HostView<'_> {
 
 fn command(page: &Page) -> String {
     let slug = &page.article.slug;
+    let server = match page.record.environment.server.is_existing() {
+        true => " --server postgresql://…",
+        false => "",
+    };
     match page.record.profile.as_str() {
-        "full" => format!("remeasure build {slug}"),
-        profile => format!("remeasure build {slug} --profile {profile}"),
+        "full" => format!("remeasure build {slug}{server}"),
+        profile => format!("remeasure build {slug} --profile {profile}{server}"),
     }
 }
 

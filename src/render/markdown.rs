@@ -9,6 +9,7 @@ use super::{Filled, OutputFile, Page};
 use crate::article::{Article, Block, BlockKind, Citation, Reference, ReferenceKind, TableColumn};
 use crate::diagnostic::Diagnostic;
 use crate::quantity::Table;
+use crate::record::Unpinned;
 use crate::source::Span;
 use indexmap::IndexMap;
 use pulldown_cmark::{Event, HeadingLevel, Tag};
@@ -102,12 +103,16 @@ impl Splicer<'_> {
         let has_own = (Masked::new(self.page.article).events().iter()).any(|(event, _)| {
             matches!(event, Event::Start(Tag::Heading { level, .. }) if *level == HeadingLevel::H1)
         });
+        let notice = self.notice();
         if has_own {
-            return String::new();
+            return notice;
         }
         let mut heading = format!("# {}\n", escape(&one_line(&self.filled.title)));
         if let Some(description) = &self.filled.description {
             heading.push_str(&format!("\n{}\n", escape(&one_line(description))));
+        }
+        if !notice.is_empty() {
+            heading.push_str(&format!("\n{notice}"));
         }
         heading
     }
@@ -159,6 +164,9 @@ impl Splicer<'_> {
         let id = &block.id.value;
         let record = self.page.record;
         let caption = self.filled.captions.get(id).map(String::as_str);
+        if let Some(text) = self.skipped(block, caption) {
+            return Ok(self.set_apart(block, &text));
+        }
         let text = match &block.kind {
             BlockKind::Claims(_) => String::new(),
             BlockKind::Fixture(_) => self.listing(block),
@@ -200,6 +208,50 @@ impl Splicer<'_> {
             }
         };
         Ok(self.set_apart(block, &text))
+    }
+
+    /// What stands for what an existing server did not let be measured.
+    fn skipped(&self, block: &Block, caption: Option<&str>) -> Option<String> {
+        let (kind, word) = match &block.kind {
+            BlockKind::Experiment(_) => (ReferenceKind::Experiment, "experiment"),
+            BlockKind::Table(_) => (ReferenceKind::Table, "table"),
+            BlockKind::Chart(_) => (ReferenceKind::Chart, "chart"),
+            BlockKind::Fixture(_) | BlockKind::Claims(_) => return None,
+        };
+        let id = &block.id.value;
+        let reason = self.page.record.skipped_because(word, id)?;
+        let listing = match &block.kind {
+            BlockKind::Experiment(experiment) if experiment.echo => self.listing(block),
+            _ => String::new(),
+        };
+        let unnamed = kind == ReferenceKind::Experiment && caption.is_none();
+        let caption = match unnamed {
+            true => String::new(),
+            false => self.caption(kind, id, caption),
+        };
+        let parts = [
+            caption,
+            listing,
+            format!("*Skipped: {}*", escape(&one_line(reason))),
+        ];
+        let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        Some(parts.join("\n\n"))
+    }
+
+    /// What is said before anything of an article that was measured on an existing server.
+    fn notice(&self) -> String {
+        let pinned = &self.page.article.front_matter.postgres.version.value;
+        let Some(unpinned) = Unpinned::of(self.page.record, pinned) else {
+            return String::new();
+        };
+        let mut notice = String::new();
+        for sentence in &unpinned.sentences {
+            notice.push_str(&format!("> {}\n>\n", escape(&one_line(sentence))));
+        }
+        for detail in &unpinned.details {
+            notice.push_str(&format!("> - {}\n", escape(&one_line(detail))));
+        }
+        notice.trim_end_matches(['\n', '>']).to_owned() + "\n\n"
     }
 
     /// A caption or a table must not run into a line that stands directly before or after the fence.

@@ -155,6 +155,7 @@ fn record() -> Record {
         claims: claim_records(),
         tables: [("insert_cost".to_owned(), result_table())].into(),
         charts: [("insert_wal".to_owned(), chart_rows())].into(),
+        skipped: IndexMap::new(),
     }
 }
 
@@ -249,6 +250,7 @@ fn environment() -> Environment {
             data_checksums: "off".into(),
             extensions: [("pg_walinspect".to_owned(), "1.1".to_owned())].into(),
             settings: [("shared_buffers".to_owned(), "512MB".to_owned())].into(),
+            differing: [].into(),
             sha256: "5e".repeat(32),
         },
         host: HostEnvironment {

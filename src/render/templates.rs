@@ -40,6 +40,10 @@ const TEMPLATES: &[(&str, &str)] = &[
         include_str!("../../templates/html/claims.html"),
     ),
     (
+        "html/skipped.html",
+        include_str!("../../templates/html/skipped.html"),
+    ),
+    (
         "html/table.html",
         include_str!("../../templates/html/table.html"),
     ),

@@ -52,6 +52,12 @@ struct Measured<'a> {
     profile: &'a str,
     postgres: &'a str,
     engine: &'a str,
+    /// Of an existing server, what is to be known of it, in sentences.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unpinned: Vec<String>,
+    /// What it did not let be measured, with why.
+    #[serde(skip_serializing_if = "indexmap::IndexMap::is_empty")]
+    skipped: &'a indexmap::IndexMap<String, String>,
     host: &'a str,
     cpu: &'a str,
     cores: u32,
@@ -156,6 +162,8 @@ fn article<'a>(asked: &'a Asked<'a>, places: &Places) -> ArticleJson<'a> {
                 profile: &judged.record.profile,
                 postgres: &environment.server.version,
                 engine: &environment.server.engine,
+                unpinned: judged.notices(),
+                skipped: &judged.record.skipped,
                 host: &host.sha256,
                 cpu: &host.cpu,
                 cores: host.cores,

@@ -74,6 +74,9 @@ fn suite(run: &Run, asked: &Asked) -> Suite {
         properties.push(("postgres", environment.server.version.clone()));
         properties.push(("engine", environment.server.engine.clone()));
         properties.push(("host", environment.host.sha256.clone()));
+        if environment.server.is_existing() {
+            properties.push(("unpinned", judged.notices().join(" ")));
+        }
     }
     let mut cases: Vec<Case> = asked.problems.iter().filter_map(problem_case).collect();
     cases.extend(asked.figures().iter().map(figure_case));

@@ -34,6 +34,16 @@ fn article(asked: &Asked) -> String {
     if !problems.is_empty() {
         text.push_str(&format!("\n{problems}"));
     }
+    let notices = asked
+        .judged
+        .map_or_else(Vec::new, |judged| judged.notices());
+    for notice in &notices {
+        let (mark, words) = match notice.strip_prefix("- ") {
+            Some(detail) => ("> - ", detail),
+            None => ("\n> ", notice.as_str()),
+        };
+        text.push_str(&format!("{mark}{}\n", escaped(words)));
+    }
     let figures = asked.figures();
     if !figures.is_empty() {
         text.push_str(&format!("\n{}", table(asked, figures)));
@@ -161,11 +171,14 @@ fn row(asked: &Asked, figure: &Figure) -> [String; 9] {
 fn environment(environment: &Environment) -> String {
     let (server, host) = (&environment.server, &environment.host);
     let mut parts = vec![format!("Postgres {} ({})", server.version, server.engine)];
-    if !host.cpu.is_empty() {
+    if server.is_existing() {
+        parts.push(host.cpu.clone());
+    }
+    if host.is_known() && !host.cpu.is_empty() {
         let cores = if host.cores == 1 { "core" } else { "cores" };
         parts.push(format!("{}, {} {cores}", host.cpu, host.cores));
     }
-    if !host.memory_bytes.is_empty() {
+    if host.is_known() && !host.memory_bytes.is_empty() {
         parts.push(format!("{} memory", host.memory_text()));
     }
     let others = [
@@ -176,7 +189,7 @@ fn environment(environment: &Environment) -> String {
     ];
     let known = others
         .into_iter()
-        .filter(|text| !text.is_empty() && *text != "none");
+        .filter(|text| !text.is_empty() && !["none", "unknown"].contains(&text.as_str()));
     parts.extend(known.cloned());
     if let Some(network) = &server.network {
         let (way, round_trip) = (&network.way, &network.round_trip_ms);

@@ -20,7 +20,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::exit_code::Failure;
 use crate::judge::{Outcome, Subject, Verdict};
 use crate::quantity::{self, Format, Unit, Value};
-use crate::record::Record;
+use crate::record::{Record, Unpinned};
 use crate::source::{Source, Span};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -32,6 +32,15 @@ pub struct Judged<'a> {
     /// What was judged.
     pub record: &'a Record,
     pub verdicts: &'a [Verdict],
+}
+
+impl Judged<'_> {
+    /// Of an existing server, what is to be known of the figures; nothing of one that is pinned.
+    fn notices(&self) -> Vec<String> {
+        let pinned = &self.article.front_matter.postgres.version.value;
+        let unpinned = Unpinned::of(self.record, pinned);
+        unpinned.map_or_else(Vec::new, |unpinned| unpinned.lines())
+    }
 }
 
 /// Everything that a command was asked for, and what came of it.

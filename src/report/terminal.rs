@@ -51,6 +51,14 @@ fn article(judged: &Judged, look: Look) -> String {
         printable(&server.version),
         printable(&server.engine)
     ));
+    for (index, notice) in judged.notices().iter().enumerate() {
+        let mark = if index == 0 { "unpinned: " } else { "" };
+        let lines = wrapped(&printable(&format!("{mark}{notice}")), "  ", look.width);
+        for line in lines.lines() {
+            text.push_str(&paint(line, Style::Doubtful, look.color));
+            text.push('\n');
+        }
+    }
     let elsewhere = judged.verdicts.iter().any(|one| one.recorded.is_some());
     let table = Columns::to_try(elsewhere)
         .iter()

@@ -55,13 +55,25 @@ impl From<SessionError> for Failure {
             SessionError::Sql(error) if error.is_of_a_full_disk() => {
                 Self::Engine(error.diagnostic())
             }
-            SessionError::Sql(error) => Self::internal(format!(
-                "a statement of the tool's own failed: {} (SQLSTATE {})",
-                error.message, error.sqlstate
-            )),
+            SessionError::Sql(error) if keeps_out(&error.sqlstate) => {
+                Self::Engine(error.diagnostic())
+            }
+            SessionError::Sql(error) => Self::Internal(
+                Diagnostic::error(format!(
+                    "a statement of the tool's own failed: {} (SQLSTATE {})",
+                    error.message, error.sqlstate
+                ))
+                .sqlstate(&error.sqlstate),
+            ),
             SessionError::Lost { .. } => Self::Engine(Diagnostic::error(error.to_string())),
         }
     }
+}
+
+/// Whether a server gave no connection: too many of them, or not for this role. Only a server that
+/// was there before has reasons to.
+fn keeps_out(sqlstate: &str) -> bool {
+    sqlstate == "53300" || sqlstate.starts_with("28") || sqlstate == "3D000"
 }
 
 impl From<&DbError> for SqlError {
@@ -96,7 +108,8 @@ impl SqlError {
 
     /// Postgres's own message, detail, context and hint; the caller knows the place.
     pub fn diagnostic(&self) -> Diagnostic {
-        let mut diagnostic = Diagnostic::error(format!("{} ({})", self.message, self.sqlstate));
+        let mut diagnostic = Diagnostic::error(format!("{} ({})", self.message, self.sqlstate))
+            .sqlstate(&self.sqlstate);
         if let Some(detail) = &self.detail {
             diagnostic = diagnostic.note(detail);
         }

@@ -31,6 +31,9 @@ impl CpuState {
             let row = said.ok().and_then(|said| said.rows.into_iter().next());
             return Self::of_container(&row.unwrap_or_default());
         }
+        if control.is_elsewhere() {
+            return Self::default();
+        }
         Self {
             times: fs::read_to_string("/proc/stat")
                 .ok()

@@ -289,6 +289,7 @@ fn a_record_comes_back_from_its_json_with_the_oddest_values() {
         .into(),
         tables: [("t".to_owned(), odd_values())].into(),
         charts: IndexMap::new(),
+        skipped: [("experiment `f`".to_owned(), "not permitted".to_owned())].into(),
     };
     let json = to_json(&record);
     assert_eq!(parse_record("record.json", &json).unwrap(), record);

@@ -20,6 +20,8 @@ pub enum Root<'a> {
         claim: &'a Claim,
         /// None: the record has no value for it.
         value: Option<&'a Value>,
+        /// The server refused what it reads.
+        skipped: bool,
     },
     Param(Value),
     /// `server` or `host`
@@ -85,6 +87,10 @@ impl<'a> Evaluator<'a> {
         if !self.computes {
             return self.check(expression, &tokens);
         }
+        // Its names are checked before anything is measured.
+        if let Some(skipped) = self.skipped(&tokens) {
+            return Ok(skipped);
+        }
         let problems = names::check(&tokens, &self.roots);
         if !problems.is_empty() {
             return Err(problems);
@@ -94,6 +100,22 @@ impl<'a> Evaluator<'a> {
             None => self.by_tera(expression, &tokens),
         }
         .map_err(|problem| vec![problem])
+    }
+
+    /// What stands for whatever is made of a claim that was skipped.
+    fn skipped(&self, tokens: &[Token]) -> Option<FilledText> {
+        let is_skipped = |token: &&Token| {
+            token.kind == Kind::Word
+                && matches!(
+                    self.roots.get(token.text),
+                    Some(Root::Claim { skipped: true, .. })
+                )
+        };
+        let claim = tokens.iter().find(is_skipped)?;
+        Some(FilledText {
+            text: "(not measured)".to_owned(),
+            claim: (tokens.len() == 1).then(|| claim.text.to_owned()),
+        })
     }
 
     /// Names, filters and syntax; the text is empty.
@@ -189,7 +211,15 @@ fn roots<'a>(article: &'a Article, record: &'a Record) -> BTreeMap<&'a str, Root
     for claim in article.claims() {
         let name = claim.name.value.as_str();
         let value = record.claims.get(name).map(|claim| &claim.value);
-        roots.insert(name, Root::Claim { claim, value });
+        let skipped = record.skipped_because("claim", name).is_some();
+        roots.insert(
+            name,
+            Root::Claim {
+                claim,
+                value,
+                skipped,
+            },
+        );
     }
     roots
 }

@@ -34,6 +34,9 @@ pub fn render(
     block: &Block,
     caption: Option<String>,
 ) -> Result<String, Diagnostic> {
+    if let Some((kind, reason)) = skipped(document, block) {
+        return skipped_html(document, block, kind, reason, caption);
+    }
     match &block.kind {
         BlockKind::Fixture(_) => templates::render(
             "html/fixture.html",
@@ -55,6 +58,58 @@ struct FixtureView<'a> {
     anchor: String,
     id: &'a str,
     code: String,
+}
+
+// ---- skipped ----------------------------------------------------------------------------------
+
+#[derive(Serialize)]
+struct SkippedView<'a> {
+    anchor: String,
+    class: &'static str,
+    label: String,
+    caption: Option<String>,
+    code: Option<String>,
+    reason: &'a str,
+}
+
+/// Why an existing server gave nothing to show here, where it did not.
+fn skipped<'a>(document: &Document<'a>, block: &Block) -> Option<(ReferenceKind, &'a str)> {
+    let (kind, word) = match &block.kind {
+        BlockKind::Experiment(_) => (ReferenceKind::Experiment, "experiment"),
+        BlockKind::Table(_) => (ReferenceKind::Table, "table"),
+        BlockKind::Chart(_) => (ReferenceKind::Chart, "chart"),
+        BlockKind::Fixture(_) | BlockKind::Claims(_) => return None,
+    };
+    let record = document.page.record;
+    Some((kind, record.skipped_because(word, &block.id.value)?))
+}
+
+fn skipped_html(
+    document: &Document,
+    block: &Block,
+    kind: ReferenceKind,
+    reason: &str,
+    caption: Option<String>,
+) -> Result<String, Diagnostic> {
+    let echo = match &block.kind {
+        BlockKind::Experiment(experiment) => experiment.echo,
+        _ => false,
+    };
+    templates::render(
+        "html/skipped.html",
+        &SkippedView {
+            anchor: anchor(block),
+            class: match kind {
+                ReferenceKind::Experiment => "listing",
+                ReferenceKind::Table => "table",
+                ReferenceKind::Chart => "chart",
+            },
+            label: label(document, kind, &block.id.value),
+            caption,
+            code: echo.then(|| highlight::block(block.content.text.trim_end())),
+            reason,
+        },
+    )
 }
 
 // ---- experiment -------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ mod choosing;
 #[cfg(feature = "container-tests")]
 mod containers;
 mod daemon;
+mod existing;
 mod fetching;
 #[cfg(feature = "container-tests")]
 mod images;
