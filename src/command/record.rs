@@ -17,6 +17,7 @@ use crate::record::{
     Environment, ExperimentRecord, FORMAT, HostEnvironment, Record, ServerEnvironment, sha256_of,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// One article in one profile on one engine, with everything that is known before a server runs.
@@ -166,6 +167,7 @@ impl<'a> Context<'a> {
                     inputs: item.fingerprint.clone(),
                     host: result.host.clone(),
                     measured_at: result.measured_at.clone(),
+                    seconds: result.seconds(),
                     settings: result.settings.clone(),
                     summaries: statistics::summaries(
                         &analysed.measured,
@@ -189,6 +191,8 @@ impl<'a> Context<'a> {
                 .iter()
                 .map(|(name, value)| (name.clone(), value.to_string()))
                 .collect(),
+            part: None,
+            environments: BTreeMap::new(),
             environment: Environment {
                 server,
                 host: self.host.clone(),

@@ -7,6 +7,7 @@
 
 pub mod fingerprint;
 mod reasons;
+pub mod shards;
 
 pub use reasons::Reason;
 

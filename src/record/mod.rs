@@ -6,12 +6,14 @@ mod format;
 mod integrity;
 mod json;
 pub mod lock;
+mod merge;
 mod read;
 pub mod store;
 
 pub use difference::{Difference, differences};
 pub use format::*;
 pub use json::to_json;
+pub use merge::{Merged, Named, Refusal, merge};
 pub use read::{parse_record, read_record};
 
 use sha2::{Digest, Sha256};

@@ -112,6 +112,7 @@ fn record() -> Record {
         inputs: Fingerprint::default(),
         host: "7a".repeat(32),
         measured_at: "2026-11-30T10:00:00Z".into(),
+        seconds: None,
         settings: Default::default(),
         summaries: vec![
             summary(
@@ -149,6 +150,8 @@ fn record() -> Record {
             ("dataset".to_owned(), "uniform".to_owned()),
         ]
         .into(),
+        part: None,
+        environments: Default::default(),
         environment: environment(),
         queries: Fingerprint::default(),
         experiments: [("insert".to_owned(), experiment)].into(),
