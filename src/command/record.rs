@@ -31,6 +31,8 @@ pub struct Context<'a> {
     pub store: Store,
     /// What the author accepted, where there is a record.
     pub accepted: Option<Record>,
+    /// What counts in place of everything stored, where a record was given to build from.
+    pub given: Option<Record>,
 }
 
 /// What an analysis is stored with: the facts about the server that only a running one tells. Why
@@ -90,10 +92,26 @@ impl<'a> Context<'a> {
             host: environment::host(&engine::storage(&engine::default_cache())),
             store: project.store(article),
             accepted,
+            given: None,
         })
     }
 
+    /// The same with the measurements of a record in place of this machine's, which only analyses
+    /// them.
+    pub fn with(mut self, record: Record) -> Self {
+        let server = &record.environment.server;
+        self.server.digest.clone_from(&server.digest);
+        self.server.engine.clone_from(&server.engine);
+        self.engine_reason.clone_from(&server.engine_reason);
+        self.host = record.environment.host.clone();
+        self.given = Some(record);
+        self
+    }
+
     pub fn plan(&self, force: &Force) -> Vec<PlannedExperiment<'a>> {
+        if let Some(record) = &self.given {
+            return plan::of_record(self.article, &self.resolved, &self.server, record);
+        }
         plan::plan(
             self.article,
             &self.resolved,
@@ -145,10 +163,9 @@ impl<'a> Context<'a> {
 
     fn assemble(&self, planned: &[PlannedExperiment<'a>], stored: StoredAnalysis) -> Record {
         let StoredAnalysis {
-            mut server,
+            server,
             mut analysis,
         } = stored;
-        server.engine_reason.clone_from(&self.engine_reason);
         for claim in self.article.claims() {
             if let Some(record) = analysis.claims.get_mut(&claim.name.value) {
                 record.unit.clone_from(&claim.unit);
@@ -192,17 +209,27 @@ impl<'a> Context<'a> {
                 .map(|(name, value)| (name.clone(), value.to_string()))
                 .collect(),
             part: None,
-            environments: BTreeMap::new(),
-            environment: Environment {
-                server,
-                host: self.host.clone(),
-                tool: environment::tool(fingerprint::PROTOCOL),
-            },
+            environment: self.environment(server),
+            environments: (self.given.as_ref())
+                .map_or_else(BTreeMap::new, |given| given.environments.clone()),
             queries: analyse::queries(self.article),
             experiments,
             claims: analysis.claims,
             tables: analysis.tables,
             charts: analysis.charts,
+        }
+    }
+
+    /// What was measured on: of a record that was given its own, whatever it is analysed on.
+    fn environment(&self, mut server: ServerEnvironment) -> Environment {
+        if let Some(given) = &self.given {
+            return given.environment.clone();
+        }
+        server.engine_reason.clone_from(&self.engine_reason);
+        Environment {
+            server,
+            host: self.host.clone(),
+            tool: environment::tool(fingerprint::PROTOCOL),
         }
     }
 }

@@ -13,10 +13,12 @@ mod claim;
 pub mod compare;
 mod comparison;
 mod explain;
+mod machine;
 mod quote;
 pub mod rewrite;
 
 pub use explain::explain;
+pub use machine::{Machine, judge_machine};
 
 use crate::article::{Article, BytesMeaning, Claim, ClaimKind, Published};
 use crate::quantity::format::{significant, thousands};

@@ -37,7 +37,9 @@ impl Shard {
 
     pub fn new(shard: u32, shards: u32) -> Result<Self, Failure> {
         let problem = if shards == 0 || shards > MOST_SHARDS {
-            Some(format!("there can be 1 to {MOST_SHARDS} shards, not {shards}"))
+            Some(format!(
+                "there can be 1 to {MOST_SHARDS} shards, not {shards}"
+            ))
         } else if shard == 0 || shard > shards {
             Some(format!("there is no shard {shard} of {shards}"))
         } else {
@@ -99,7 +101,11 @@ pub fn weigh(
         .iter()
         .fold((0, 0), |(a, b), (micros, runs)| (a + micros, b + runs));
     // A second where nothing is known: only the proportions matter then.
-    let pace = if runs == 0 { 1_000_000 } else { (micros / runs).max(1) };
+    let pace = if runs == 0 {
+        1_000_000
+    } else {
+        (micros / runs).max(1)
+    };
     let same = accepted.is_some_and(|record| record.profile == resolved.profile);
     let measured: BTreeMap<&str, (u64, Basis)> = (article.experiments())
         .map(|experiment| {
@@ -146,7 +152,12 @@ fn units(experiment: &Experiment, resolved: &Resolved) -> u64 {
 
 /// What the record says of its time; of records of before the measured windows alone.
 fn recorded_micros(experiment: &ExperimentRecord) -> Option<u64> {
-    let micros = |seconds: f64| (seconds * 1e6).round().to_u64().filter(|micros| *micros > 0);
+    let micros = |seconds: f64| {
+        (seconds * 1e6)
+            .round()
+            .to_u64()
+            .filter(|micros| *micros > 0)
+    };
     if let Some(seconds) = &experiment.seconds {
         return micros(seconds.parse().ok()?);
     }
@@ -175,8 +186,11 @@ fn fixtures(
         else {
             break;
         };
-        let users = (article.experiments())
-            .filter(|one| one.fixture.as_ref().is_some_and(|own| own.value == id.value));
+        let users = (article.experiments()).filter(|one| {
+            one.fixture
+                .as_ref()
+                .is_some_and(|own| own.value == id.value)
+        });
         let (micros, cells) = users.fold((0, 0), |(micros, cells), one| {
             let (own, _) = measured[one.id.value.as_str()];
             (micros + own, cells + one.cells.rows.len().max(1) as u64)
@@ -237,7 +251,11 @@ struct Load<'a> {
 impl<'a> Load<'a> {
     fn with(&self, one: &Weighed) -> u64 {
         let missing = (one.fixtures.iter())
-            .filter(|(name, _)| !self.fixtures.contains(&(one.article.as_str(), name.as_str())))
+            .filter(|(name, _)| {
+                !self
+                    .fixtures
+                    .contains(&(one.article.as_str(), name.as_str()))
+            })
             .map(|(_, micros)| micros);
         self.micros + one.micros + missing.sum::<u64>()
     }
@@ -245,7 +263,8 @@ impl<'a> Load<'a> {
     fn add(&mut self, index: usize, one: &'a Weighed) {
         self.micros = self.with(one);
         let names = one.fixtures.iter().map(|(name, _)| name.as_str());
-        self.fixtures.extend(names.map(|name| (one.article.as_str(), name)));
+        self.fixtures
+            .extend(names.map(|name| (one.article.as_str(), name)));
         self.indexes.push(index);
     }
 }

@@ -298,7 +298,9 @@ fn chosen(
         ));
     }
     let chosen = |time: &str| {
-        format!("experiment `{id}` was measured twice on one machine, in {both}: the later result counts, of {time}")
+        format!(
+            "experiment `{id}` was measured twice on one machine, in {both}: the later result counts, of {time}"
+        )
     };
     match before.measured_at.cmp(&now.measured_at) {
         std::cmp::Ordering::Less => Ok(Choice::Now(chosen(&now.measured_at))),
@@ -328,10 +330,7 @@ fn environments(
                 continue;
             };
             if before.server.sha256 != environment.server.sha256 {
-                conflicts.push(other_server(
-                    (with, before),
-                    (named, environment),
-                ));
+                conflicts.push(other_server((with, before), (named, environment)));
             }
             // Of what changes from boot to boot one stands for all.
             if json(environment) < json(before) {

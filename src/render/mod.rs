@@ -23,7 +23,7 @@ pub use index::{IndexEntry, index, index_entry};
 
 use crate::article::Article;
 use crate::diagnostic::Diagnostic;
-use crate::judge::Verdict;
+use crate::judge::{Machine, Verdict};
 use crate::record::Record;
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
@@ -94,6 +94,8 @@ pub struct Page<'a> {
     pub record: &'a Record,
     /// The author's accepted record, where there is one.
     pub accepted: Option<&'a Record>,
+    /// Further machines' records, by name.
+    pub machines: &'a [Machine],
     pub verdicts: &'a [Verdict],
     /// Chart id → SVG, fit for inlining and as a file.
     pub charts: &'a IndexMap<String, String>,

@@ -3,7 +3,7 @@
 
 use super::{Page, fill};
 use crate::article::{Article, ClaimKind};
-use crate::judge::{Outcome, Subject, Verdict};
+use crate::judge::{Machine, Outcome, Subject, Verdict};
 use crate::parse::sample::article;
 use crate::quantity::{Column, Number, Table, Value};
 use crate::record::*;
@@ -16,6 +16,7 @@ pub struct Sample {
     pub article: Article,
     pub record: Record,
     pub accepted: Option<Record>,
+    pub machines: Vec<Machine>,
     pub verdicts: Vec<Verdict>,
     pub charts: IndexMap<String, String>,
 }
@@ -38,6 +39,7 @@ impl Sample {
             article,
             record,
             accepted: Some(accepted),
+            machines: Vec::new(),
             verdicts,
             charts,
         }
@@ -48,6 +50,7 @@ impl Sample {
             article: &self.article,
             record: &self.record,
             accepted: self.accepted.as_ref(),
+            machines: &self.machines,
             verdicts: &self.verdicts,
             charts: &self.charts,
         }
