@@ -119,16 +119,16 @@ fn headings(records: &[&Named]) -> Vec<Diagnostic> {
             .map(|(name, value)| format!("{name}: {value}"))
             .collect();
         [
-            ("the article", record.article.clone(), ""),
-            ("the profile", record.profile.clone(), ""),
-            ("the params", format!("{{{}}}", params.join(", ")), ""),
+            ("article", record.article.clone(), ""),
+            ("profile", record.profile.clone(), ""),
+            ("params", format!("{{{}}}", params.join(", ")), ""),
             (
-                "the version of the way things are measured",
+                "protocol",
                 tool.protocol.to_string(),
                 "measure them all with one version of remeasure",
             ),
             (
-                "the version of remeasure",
+                "remeasure",
                 tool.version.clone(),
                 "measure them all with one version of remeasure",
             ),
@@ -139,7 +139,7 @@ fn headings(records: &[&Named]) -> Vec<Diagnostic> {
         for ((what, before, hint), (_, now, _)) in pairs {
             if before != now {
                 let conflict = Diagnostic::error(format!(
-                    "`{}` and `{}` cannot be joined: {what} is `{before}` in one, `{now}` in the \
+                    "`{}` and `{}` cannot be joined: {what} `{before}` in one, `{now}` in the \
                      other",
                     first.name, other.name
                 ));
