@@ -3,8 +3,10 @@
 
 use super::cells;
 use super::html::{local_path, read_inside};
+use super::machines::{Machines, Standing};
 use super::masked::Masked;
 use super::numbering::Numbering;
+use super::state::State;
 use super::{Filled, OutputFile, Page};
 use crate::article::{Article, Block, BlockKind, Citation, Reference, ReferenceKind, TableColumn};
 use crate::diagnostic::Diagnostic;
@@ -39,6 +41,52 @@ struct Splicer<'a> {
     numbering: Numbering<'a>,
 }
 
+/// Claims side by side, where there are several machines, and what each machine is.
+fn machines(page: &Page) -> String {
+    let Some(Machines { columns, rows }) = Machines::of(page) else {
+        return String::new();
+    };
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let titles = columns.iter().map(|column| escape(column.title));
+    let mut text =
+        "\n\n---\n\nClaims on several machines; the ratio is to the first:\n\n".to_owned();
+    text.push_str(&line(
+        std::iter::once("Claim".to_owned()).chain(titles).collect(),
+    ));
+    let rule = std::iter::once("---").chain(columns.iter().map(|_| "---:"));
+    text.push_str(&line(rule.map(str::to_owned).collect()));
+    for row in rows {
+        let name = escape(&row.claim.name.value);
+        let cells = row.cells.iter().map(|cell| {
+            let value = escape(cell.text.as_deref().unwrap_or("–"));
+            let ratio = cell.ratio.as_ref().map(|ratio| format!(" (×{ratio})"));
+            let fails = (cell.state == Some(State::Fails)).then_some(", does not hold");
+            [
+                value,
+                ratio.unwrap_or_default(),
+                fails.unwrap_or_default().to_owned(),
+            ]
+            .concat()
+        });
+        text.push_str(&line(std::iter::once(name).chain(cells).collect()));
+    }
+    text.push('\n');
+    for column in &columns {
+        let note = match column.standing {
+            Standing::Compared => String::new(),
+            Standing::Stale => " (stale: measured with other inputs)".to_owned(),
+            Standing::OtherProfile => format!(" (profile {}: not compared)", column.record.profile),
+        };
+        let host = column.record.environment.host.machine();
+        text.push_str(&format!(
+            "- {}{note}: {}\n",
+            escape(column.title),
+            escape(&one_line(&host))
+        ));
+    }
+    text
+}
+
 /// What stands in the place of a part of the source.
 struct Edit {
     span: Span,
@@ -60,6 +108,7 @@ impl Splicer<'_> {
             at = edit.span.end;
         }
         spliced.push_str(&source[at..]);
+        spliced.push_str(&machines(self.page));
         Ok(tidy(spliced.trim_start_matches('\u{feff}')))
     }
 

@@ -8,6 +8,7 @@ mod expressions;
 mod highlight;
 mod html;
 mod index;
+mod machines;
 mod markdown;
 mod masked;
 mod number_format;
