@@ -401,6 +401,8 @@ pub struct Claim {
     pub published: Option<Published>,
     /// Holds only in this profile.
     pub profile: Option<Spanned<String>>,
+    /// Its value is that of the record of this machine, wherever a page is built.
+    pub machine: Option<Spanned<String>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

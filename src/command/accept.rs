@@ -21,6 +21,7 @@ use crate::diagnostic::Diagnostic;
 use crate::engine::EngineChoice;
 use crate::engine::pins::Pins;
 use crate::exit_code::{Failure, Outcome};
+use crate::judge;
 use crate::plan::Force;
 use crate::record::store::{read_record, write_atomically};
 use crate::record::{Record, to_json};
@@ -88,6 +89,8 @@ pub fn accept(
         match &options.place {
             Place::Author => {
                 print(&promote(article, &record, before.as_ref())?)?;
+                let machines = machines::machines(article, Some(&record), &pins)?;
+                let record = judge::with_their_claims(article, &record, &machines);
                 requote(article, &record, options.quotes, &pins)
             }
             Place::Machine(name) => {

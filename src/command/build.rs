@@ -160,7 +160,8 @@ async fn build_one<'a>(
         context = context.with(record.clone());
     }
     let machines = machines::machines(article, context.accepted.as_ref(), pins)?;
-    let record = measured_record(&mut context, options).await?;
+    let measured = measured_record(&mut context, options).await?;
+    let record = judge::with_their_claims(article, &measured, &machines).into_owned();
     let verdicts = judge::judge(
         article,
         &record,
@@ -175,6 +176,7 @@ async fn build_one<'a>(
     let page = Page {
         article,
         record: &record,
+        measured: &measured,
         accepted: context.accepted.as_ref(),
         machines: &machines,
         verdicts: &verdicts,

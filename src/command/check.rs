@@ -328,6 +328,7 @@ fn judged<'a>(
     measured_here: bool,
     options: &CheckOptions,
 ) -> Result<Built<'a>, Failure> {
+    let record = judge::with_their_claims(article, &record, &machines).into_owned();
     let context = judge::Context {
         profile: &record.profile,
         accepted,

@@ -133,7 +133,9 @@ fn as_recorded(bench: &Bench, scale: &Scale, value: &BigDecimal) -> Option<(Stri
 /// The accepted record, where it was measured with the same params and is not the one judged.
 fn comparable<'a>(bench: &Bench<'a>) -> Option<&'a Record> {
     bench.context.accepted.filter(|accepted| {
-        bench.context.measured_here && accepted.is_of_the_same_profile(bench.record)
+        bench.context.measured_here
+            && bench.claim.machine.is_none()
+            && accepted.is_of_the_same_profile(bench.record)
     })
 }
 

@@ -125,6 +125,7 @@ pub fn claim(name: &str, unit: &str, tolerance: &str) -> Claim {
         format: None,
         published: None,
         profile: None,
+        machine: None,
     }
 }
 

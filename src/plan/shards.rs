@@ -9,6 +9,7 @@ use crate::plan::Resolved;
 use crate::quantity::{Number, Value};
 use crate::record::{ExperimentRecord, Record};
 use bigdecimal::ToPrimitive;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which of how many, from 1.
@@ -204,31 +205,76 @@ fn fixtures(
     chain
 }
 
-/// The indexes of the experiments of each shard, ascending: the longest goes first to where it ends
-/// soonest, with the starting states that are not there yet. While there are experiments enough no
-/// shard is empty.
+/// The indexes of the experiments of each shard, ascending. The longest goes first, to where the
+/// fewest starting states have to be built for it, as long as no shard gets longer than the
+/// shortest limit that all fit in. While there are experiments enough no shard is empty.
 pub fn split(experiments: &[Weighed], shards: u32) -> Vec<Vec<usize>> {
-    let alone = |index: &usize| {
-        let one = &experiments[*index];
-        one.micros + one.fixtures.iter().map(|(_, micros)| micros).sum::<u64>()
-    };
     let mut order: Vec<usize> = (0..experiments.len()).collect();
-    order.sort_by(|a, b| alone(b).cmp(&alone(a)).then(a.cmp(b)));
-    let mut split: Vec<Load> = (0..shards).map(|_| Load::default()).collect();
-    for index in order {
-        let one = &experiments[index];
-        let soonest = split.iter_mut().min_by_key(|load| load.with(one));
-        if let Some(load) = soonest {
-            load.add(index, one);
+    order.sort_by_key(|&index| (Reverse(alone(&experiments[index])), index));
+    let mut split = within(experiments, &order, shards, u64::MAX).unwrap_or_default();
+    let longest = |split: &[Load]| split.iter().map(|load| load.micros).max();
+    let mut enough = longest(&split).unwrap_or_default();
+    let mut short = order.first().map_or(0, |&first| alone(&experiments[first]));
+    // That one limit does and a longer one does not is possible, and no matter.
+    while short < enough {
+        let limit = short + (enough - short) / 2;
+        match within(experiments, &order, shards, limit) {
+            Some(found) => {
+                enough = longest(&found).unwrap_or_default();
+                split = found;
+            }
+            None => short = limit + 1,
         }
     }
-    split
-        .into_iter()
-        .map(|mut load| {
-            load.indexes.sort_unstable();
-            load.indexes
-        })
-        .collect()
+    let mut indexes: Vec<Vec<usize>> = split.into_iter().map(|load| load.indexes).collect();
+    spread(experiments, &mut indexes);
+    for shard in &mut indexes {
+        shard.sort_unstable();
+    }
+    indexes
+}
+
+/// With its starting states, on a machine that has none of them.
+fn alone(one: &Weighed) -> u64 {
+    one.micros + one.fixtures.iter().map(|(_, micros)| micros).sum::<u64>()
+}
+
+/// All experiments in shards that are no longer than the limit; None where that is not found.
+fn within<'a>(
+    experiments: &'a [Weighed],
+    order: &[usize],
+    shards: u32,
+    limit: u64,
+) -> Option<Vec<Load<'a>>> {
+    let mut split: Vec<Load> = (0..shards).map(|_| Load::default()).collect();
+    for &index in order {
+        let one = &experiments[index];
+        let fitting = (split.iter_mut()).filter(|load| load.with(one) <= limit);
+        // Without a limit to where it ends soonest.
+        let best = fitting.min_by_key(|load| match limit {
+            u64::MAX => (load.with(one), 0),
+            // Of equally many in the fullest, which leaves room for what is long.
+            _ => (load.with(one) - load.micros, u64::MAX - load.micros),
+        })?;
+        best.add(index, one);
+    }
+    Some(split)
+}
+
+/// A machine that was asked for takes something over from the longest shard that has two.
+fn spread(experiments: &[Weighed], split: &mut [Vec<usize>]) {
+    while let Some(empty) = split.iter().position(Vec::is_empty) {
+        let several = (0..split.len()).filter(|&shard| split[shard].len() > 1);
+        let long = |&shard: &usize| {
+            let all = split[shard].iter().map(|&index| &experiments[index]);
+            (length(all), Reverse(shard))
+        };
+        let Some(longest) = several.max_by_key(long) else {
+            break;
+        };
+        let moved = split[longest].pop();
+        split[empty].extend(moved);
+    }
 }
 
 /// How long the shard with these experiments takes, in microseconds.

@@ -59,6 +59,17 @@ const AUTHOR: &str = "Author";
 const YOU: &str = "You";
 
 impl Column<'_> {
+    /// What a record and the first one have from one machine is one measurement or two of the same.
+    fn is_compared(&self, first: &Record, value: Option<&ClaimRecord>) -> bool {
+        let elsewhere = || match (self.machine, value) {
+            (None, Some(value)) if !std::ptr::eq(self.record, first) => {
+                self.record.is_of_another_machine(first, &value.reads)
+            }
+            _ => true,
+        };
+        self.standing == Standing::Compared && elsewhere()
+    }
+
     /// Where the page describes it. No name begins with a hyphen.
     pub fn anchor(&self) -> String {
         match self.machine {
@@ -85,7 +96,7 @@ impl<'a> Machines<'a> {
 }
 
 fn columns<'a>(page: &Page<'a>) -> Vec<Column<'a>> {
-    let own = page.record;
+    let own = page.measured;
     let elsewhere = page
         .accepted
         .filter(|accepted| accepted.environment.host.sha256 != own.environment.host.sha256);
@@ -128,7 +139,7 @@ fn row<'a>(page: &Page<'a>, columns: &[Column<'a>], claim: &'a Claim) -> Option<
         .map(|column| column.record.claims.get(name))
         .collect();
     let compared: Vec<&ClaimRecord> = (columns.iter().zip(&values))
-        .filter(|(column, _)| column.standing == Standing::Compared)
+        .filter(|(column, value)| column.is_compared(columns[0].record, **value))
         .filter_map(|(_, value)| *value)
         .collect();
     let (first, others) = compared.split_first()?;
@@ -142,7 +153,7 @@ fn row<'a>(page: &Page<'a>, columns: &[Column<'a>], claim: &'a Claim) -> Option<
         .zip(&values)
         .enumerate()
         .map(|(index, (column, value))| {
-            let beside = index > 0 && column.standing == Standing::Compared;
+            let beside = index > 0 && column.is_compared(columns[0].record, *value);
             ratio((*value).filter(|_| beside)?, first)
         });
     let ratios: Vec<Option<BigDecimal>> = ratios.collect();

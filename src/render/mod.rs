@@ -93,6 +93,8 @@ pub struct Page<'a> {
     pub article: &'a Article,
     /// What this page shows: the measurements of this machine and profile.
     pub record: &'a Record,
+    /// The same with this machine's own values alone, as it is written to `record.json`.
+    pub measured: &'a Record,
     /// The author's accepted record, where there is one.
     pub accepted: Option<&'a Record>,
     /// Further machines' records, by name.

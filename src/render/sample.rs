@@ -49,6 +49,7 @@ impl Sample {
         Page {
             article: &self.article,
             record: &self.record,
+            measured: &self.record,
             accepted: self.accepted.as_ref(),
             machines: &self.machines,
             verdicts: &self.verdicts,

@@ -68,7 +68,10 @@ fn article(judged: &Judged, look: Look) -> String {
     text.push_str(&reasons(judged.verdicts, look.width));
     for machine in judged.machines.iter().filter(|machine| machine.is_stale()) {
         let stale = "its record is stale: measured with other inputs, not shown";
-        text.push_str(&format!("  machine {}: {stale}\n", printable(&machine.name)));
+        text.push_str(&format!(
+            "  machine {}: {stale}\n",
+            printable(&machine.name)
+        ));
     }
     text
 }

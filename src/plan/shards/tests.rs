@@ -50,7 +50,7 @@ fn the_longest_goes_first_and_shared_fixtures_stay_together() {
                 alone("e", 2),
             ],
             2,
-            "a+d+e b+c",
+            "a+c b+d+e",
         ),
         // Built once for two that share it, as long as the rest of the work allows.
         (

@@ -32,6 +32,8 @@ pub struct ClaimView {
     pub author: Option<String>,
     author_ratio: Option<String>,
     profile: Option<String>,
+    /// Whose value it is, where it is of one machine.
+    machine: Option<String>,
     uses: Vec<Use>,
     query: String,
     samples: Vec<SampleLink>,
@@ -117,6 +119,7 @@ fn claim_view(document: &Document, claim: &Claim, uses: &BTreeMap<String, Vec<Us
         author_ratio: author.as_ref().and_then(|author| author.ratio.clone()),
         author: author.map(|author| author.exact),
         profile: claim.profile.as_ref().map(|profile| profile.value.clone()),
+        machine: claim.machine.as_ref().map(|machine| machine.value.clone()),
         uses: uses.get(name).cloned().unwrap_or_default(),
         query: highlight::sql(claim.query.text.text.trim()),
         samples: sample_links(document, claim),
@@ -229,7 +232,11 @@ fn lines(
     lines
 }
 
+/// Of a claim of another machine the samples are in that machine's record.
 fn sample_links(document: &Document, claim: &Claim) -> Vec<SampleLink> {
+    if claim.machine.is_some() {
+        return Vec::new();
+    }
     samples::read_by(document, claim)
         .into_iter()
         .flat_map(|(experiment, record, columns)| {

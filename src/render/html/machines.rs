@@ -83,6 +83,9 @@ pub struct Beside<'a> {
 
 /// A claim whose value on the author's machine is another matter than the one measured here.
 pub fn beside<'a>(document: &Document<'a>, claim: &Claim) -> Option<Beside<'a>> {
+    if claim.machine.is_some() {
+        return None;
+    }
     let name = &claim.name.value;
     let (record, accepted) = (document.page.record, document.page.accepted?);
     let (own, author) = (record.claims.get(name)?, accepted.claims.get(name)?);
