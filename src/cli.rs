@@ -70,7 +70,7 @@ enum Command {
         #[arg(long)]
         recorded: bool,
     },
-    /// What a build would measure, why, and how long it takes; or experiments split among machines
+    /// What a build would measure, why and for how long; or the same split into shards
     Plan {
         #[command(flatten)]
         articles: Articles,
