@@ -169,6 +169,7 @@ pub fn record(article: &Article, size: Size) -> Record {
                 inputs,
                 host: host.clone(),
                 measured_at: "2026-11-30T00:00:00Z".to_owned(),
+                seconds: None,
                 settings: Default::default(),
                 summaries: Vec::new(),
                 doubts: Vec::new(),

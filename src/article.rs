@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Article {
     /// The folder's name.
     pub slug: String,
@@ -201,7 +201,7 @@ pub type Variables = IndexMap<String, Scalar>;
 // ---- blocks -----------------------------------------------------------------------------------
 
 /// One live fence.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Block {
     pub id: Spanned<String>,
     /// The whole fence in the source, opening line to closing line.
@@ -211,7 +211,7 @@ pub struct Block {
     pub kind: BlockKind,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum BlockKind {
     Fixture(Fixture),
     Experiment(Box<Experiment>),
@@ -263,14 +263,14 @@ pub enum VariableQuoting {
     Identifier,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Fixture {
     pub id: Spanned<String>,
     pub from: Option<Spanned<String>>,
     pub script: Script,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Experiment {
     pub id: Spanned<String>,
     pub fixture: Option<Spanned<String>>,
@@ -314,7 +314,7 @@ pub struct Phase {
     pub span: Span,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Collect {
     /// The result's own table is `measured.<experiment>_<name>`; unnamed ones add their columns to
     /// the experiment's.
@@ -383,7 +383,7 @@ pub enum Order {
 
 // ---- claims, tables, charts -------------------------------------------------------------------
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Claims {
     pub id: Spanned<String>,
     pub claims: Vec<Claim>,
@@ -403,6 +403,8 @@ pub struct Claim {
     pub published: Option<Published>,
     /// Holds only in this profile.
     pub profile: Option<Spanned<String>>,
+    /// Its value is that of the record of this machine, wherever a page is built.
+    pub machine: Option<Spanned<String>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -434,7 +436,7 @@ pub enum Tolerance {
     AtMost(BigDecimal),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct TableBlock {
     pub id: Spanned<String>,
     pub query: Statement,
@@ -449,7 +451,7 @@ pub struct TableColumn {
     pub format: Option<String>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ChartBlock {
     pub id: Spanned<String>,
     pub query: Statement,
@@ -514,7 +516,7 @@ pub enum LinkTarget {
 
 /// What the prose says that is checked or put in, each in the order of the source; also in titles,
 /// captions and alt texts. All spans are offsets in the source.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Prose {
     pub quotes: Vec<Quote>,
     /// Outside front matter and blocks.

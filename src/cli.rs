@@ -2,12 +2,14 @@
 //! in [`crate::command`].
 
 use crate::command::{
-    self, BuildOptions, Catalogue, CheckOptions, Project, Quotes, Unpinned, Verbosity,
+    self, Accepting, BuildOptions, Catalogue, CheckOptions, PlanOptions, Project, Quotes, Unpinned,
+    Verbosity,
 };
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::engine::{Consent, EngineChoice, Engines, Environment};
 use crate::exit_code::{Failure, Outcome, exit_code};
 use crate::plan::Force;
+use crate::plan::shards::Shard;
 use crate::report::{self, REPORTS, Report};
 use clap::{Args, Parser, Subcommand};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,6 +48,18 @@ enum Command {
         articles: Articles,
         #[command(flatten)]
         measuring: Measuring,
+        /// Measure one shard of the experiments alone, such as `2/3`, and leave a record of it at
+        /// `out/<article>/shard-2-of-3.json` for `remeasure merge`
+        #[arg(long, value_name = "I/N", conflicts_with = "record")]
+        shard: Option<String>,
+        /// Measure nothing: analyse and render the measurements of these records, one an article
+        #[arg(
+            long,
+            value_name = "FILE",
+            num_args = 1..,
+            conflicts_with_all = ["force", "profile"]
+        )]
+        record: Vec<PathBuf>,
     },
     /// Measure afresh and judge quotes and claims; write no page
     Check {
@@ -56,6 +70,31 @@ enum Command {
         /// Judge against the accepted record alone; needs no Postgres
         #[arg(long)]
         recorded: bool,
+    },
+    /// What a build would measure, why and for how long; or the same split into shards
+    Plan {
+        #[command(flatten)]
+        articles: Articles,
+        #[command(flatten)]
+        place: Place,
+        /// Among how many machines
+        #[arg(long, value_name = "N")]
+        shards: Option<u32>,
+        /// Print this shard alone, from 1
+        #[arg(long, value_name = "I", requires = "shards")]
+        shard: Option<u32>,
+        /// Print one JSON document that a CI matrix takes as it is
+        #[arg(long)]
+        json: bool,
+    },
+    /// Join what several machines measured of an article
+    Merge {
+        /// What `build --shard` left on each
+        #[arg(value_name = "RECORD", required = true)]
+        records: Vec<PathBuf>,
+        /// Where it goes (default: `out/<article>/merged.json`)
+        #[arg(long, value_name = "FILE")]
+        output: Option<PathBuf>,
     },
     /// For each experiment: fresh, stale or never measured, and why
     Status {
@@ -92,6 +131,15 @@ enum Command {
         /// Accept figures of an existing server, on which nothing is pinned
         #[arg(long)]
         unpinned: bool,
+        /// Promote this record, measured on another machine, in place of what is measured here
+        #[arg(long, value_name = "FILE", conflicts_with = "profile")]
+        record: Option<PathBuf>,
+        /// Put it beside the author's record, at `records/<name>.json`, named after its CPU
+        #[arg(long, conflicts_with = "quotes")]
+        beside: bool,
+        /// The same under this name
+        #[arg(long = "as", value_name = "NAME", conflicts_with = "quotes")]
+        name: Option<String>,
     },
     /// Unbound figures and everything else that needs no measuring
     Lint {
@@ -186,10 +234,16 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Command::Build {
             articles,
             measuring,
+            shard,
+            record,
         } => command::build(
             &project,
             &articles.articles,
-            &build_options(arguments, measuring)?,
+            &BuildOptions {
+                shard: shard.as_deref().map(Shard::parse).transpose()?,
+                records: record.clone(),
+                ..build_options(arguments, measuring)?
+            },
         ),
         Command::Check {
             articles,
@@ -203,6 +257,24 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
                 recorded: *recorded,
             },
         ),
+        Command::Plan {
+            articles,
+            place,
+            shards,
+            shard,
+            json,
+        } => command::plan(
+            &project,
+            &articles.articles,
+            &PlanOptions {
+                profile: place.profile.clone(),
+                engine: engines(arguments, place)?,
+                shards: *shards,
+                shard: *shard,
+                json: *json,
+            },
+        ),
+        Command::Merge { records, output } => command::merge(&project, records, output.as_deref()),
         Command::Status {
             articles,
             place,
@@ -232,22 +304,34 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
             place,
             quotes,
             unpinned,
+            record,
+            beside,
+            name,
         } => command::accept(
             &project,
             &articles.articles,
-            place.profile.as_deref(),
-            &engines(arguments, place)?,
-            if *quotes {
-                Quotes::Rewrite
-            } else {
-                Quotes::Tell
+            &Accepting {
+                profile: place.profile.clone(),
+                engine: engines(arguments, place)?,
+                quotes: if *quotes {
+                    Quotes::Rewrite
+                } else {
+                    Quotes::Tell
+                },
+                unpinned: if *unpinned {
+                    Unpinned::Accept
+                } else {
+                    Unpinned::Refuse
+                },
+                record: record.clone(),
+                place: if *beside || name.is_some() {
+                    command::Place::Machine(name.clone())
+                } else {
+                    command::Place::Author
+                },
+                continuous_integration: std::env::var("CI")
+                    .is_ok_and(|value| !["", "0", "false"].contains(&value.as_str())),
             },
-            if *unpinned {
-                Unpinned::Accept
-            } else {
-                Unpinned::Refuse
-            },
-            std::env::var("CI").is_ok_and(|value| !["", "0", "false"].contains(&value.as_str())),
         ),
         Command::Lint { articles } => command::lint(&project, &articles.articles),
         Command::New { slug } => command::new(&project, slug),
@@ -297,6 +381,8 @@ fn build_options(arguments: &Arguments, measuring: &Measuring) -> Result<BuildOp
             Some(ids) if ids.is_empty() => Force::Everything,
             Some(ids) => Force::Experiments(ids.clone()),
         },
+        shard: None,
+        records: Vec::new(),
         verbosity: if arguments.quiet {
             Verbosity::Quiet
         } else {

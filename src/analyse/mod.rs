@@ -103,6 +103,9 @@ pub fn key(article: &Article, resolved: &Resolved, measurements: &Measurements<'
             &claim.name.value,
             format!("{profile:?}"),
         );
+        if let Some(machine) = &claim.machine {
+            put("machine of claim", &claim.name.value, machine.value.clone());
+        }
     }
     sha256_of(&serde_json::to_vec(&inputs).expect("strings serialise"))
 }
@@ -443,13 +446,14 @@ impl Analyst<'_> {
         Ok(None)
     }
 
-    /// A claim's value. In a profile that it is not for, a query that fails or gives nothing is
+    /// A claim's value. In a profile that it is not for, or of a certain machine, a query that fails or gives nothing is
     /// no mistake: there is then no value.
     async fn claim(&mut self, claim: &Claim) -> Result<Option<ClaimRecord>, Failure> {
         let elsewhere = claim
             .profile
             .as_ref()
-            .is_some_and(|profile| profile.value != self.resolved.profile);
+            .is_some_and(|profile| profile.value != self.resolved.profile)
+            || claim.machine.is_some();
         let problems = self.problems.len();
         let table = self.article_query(&claim.query).await?;
         let value = table.and_then(|table| match single_value(&table) {

@@ -9,6 +9,7 @@
 
 use super::build::{Built, experiments_exist};
 use super::destinations;
+use super::machines;
 use super::options::BuildOptions;
 use super::project::{self, Project};
 use super::terminal::{self, gathered, worst};
@@ -28,16 +29,19 @@ pub struct Done<'a> {
     /// None: there was nothing to judge.
     pub built: Option<Built<'a>>,
     pub outcome: Outcome,
-    /// What is wrong with the accepted record; told already.
+    /// What is wrong with the accepted record or a further machine's; told already.
     pub problems: Vec<Diagnostic>,
 }
 
 impl<'a> From<Built<'a>> for Done<'a> {
+    /// What does not hold on another machine is a problem of its record.
     fn from(built: Built<'a>) -> Self {
+        let problems = machines::findings(built.article, &built.machines);
+        terminal::tell_diagnostics(&problems);
         Self {
             outcome: built.outcome(),
             built: Some(built),
-            problems: Vec::new(),
+            problems,
         }
     }
 }

@@ -4,11 +4,14 @@
 //! 2. engine, measure, analyse: only where something is missing
 //! 3. record → judge → chart → render → report: pure, from the record
 
-use super::asked::each_judged;
+use super::asked::{Done, each_judged};
 use super::interrupt;
 use super::lock;
+use super::machines;
 use super::options::BuildOptions;
 use super::output::{self, Written};
+use super::parts::{Given, measure_part};
+use super::plan::selected;
 use super::progress::{Bar, Durations};
 use super::project::Project;
 use super::record::{Context, StoredAnalysis, measurements, record_path};
@@ -20,7 +23,7 @@ use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::engine::pins::Pins;
 use crate::engine::{self, EngineChoice, Server, StartRequest};
 use crate::exit_code::{Failure, Outcome};
-use crate::judge::{self, Verdict};
+use crate::judge::{self, Machine, Verdict};
 use crate::lint;
 use crate::measure::{self, Fixtures, Request};
 use crate::plan::{Decision, Force, PlannedExperiment};
@@ -38,16 +41,27 @@ pub fn build(
     options: &BuildOptions,
 ) -> Result<Outcome, Failure> {
     let runtime = runtime()?;
+    let shard = (options.shard)
+        .map(|shard| selected(project, names, options, shard))
+        .transpose()?;
+    let given = Given::read(&options.records)?;
+    let names = given.articles(names);
     each_judged(
         "build",
         project,
-        names,
+        &names,
         options,
-        |pins, article| {
-            let built = runtime.block_on(build_one(project, pins, article, options))?;
-            Ok(built.into())
+        |pins, article| match &shard {
+            Some(shard) => runtime.block_on(measure_part(project, pins, article, options, shard)),
+            None => {
+                let record = given.of(article, pins)?;
+                runtime.block_on(build_one(project, pins, article, options, record))
+            }
         },
-        || runtime.block_on(output::write_index(project, options)),
+        || match &shard {
+            Some(_) => Ok(()),
+            None => runtime.block_on(output::write_index(project, options)),
+        },
     )
 }
 
@@ -87,6 +101,8 @@ pub struct Built<'a> {
     pub article: &'a Article,
     pub record: Record,
     pub verdicts: Vec<Verdict>,
+    /// Further machines' records, judged too.
+    pub machines: Vec<Machine>,
 }
 
 impl Built<'_> {
@@ -95,12 +111,14 @@ impl Built<'_> {
             article: self.article,
             record: &self.record,
             verdicts: &self.verdicts,
+            machines: &self.machines,
         }
     }
 
+    /// What is true on every machine has to hold on each of them.
     pub fn outcome(&self) -> Outcome {
         match report::Count::of(&self.verdicts).does_not_hold {
-            0 => Outcome::Holds,
+            0 if !machines::any_fails(&self.machines) => Outcome::Holds,
             _ => Outcome::DoesNotHold,
         }
     }
@@ -114,26 +132,36 @@ pub fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         .map_err(|error| Failure::internal(format!("cannot start the runtime: {error}")))
 }
 
+/// What keeps an article from being built before anything is measured.
+pub fn refuse(article: &Article) -> Result<(), Failure> {
+    let mut problems = render::check(article);
+    problems.extend(lint::errors(article));
+    match problems.as_slice() {
+        [] => Ok(()),
+        _ => Err(Failure::Article(problems)),
+    }
+}
+
+/// `given`: a record whose measurements are built from, in place of this machine's.
 async fn build_one<'a>(
     project: &Project,
     pins: &Pins,
     article: &'a Article,
     options: &BuildOptions,
-) -> Result<Built<'a>, Failure> {
-    let mut problems = render::check(article);
-    problems.extend(lint::errors(article));
-    if !problems.is_empty() {
-        return Err(Failure::Article(problems));
+    given: Option<Record>,
+) -> Result<Done<'a>, Failure> {
+    refuse(article)?;
+    let profile = match &given {
+        Some(record) => Some(record.profile.as_str()),
+        None => options.profile.as_deref(),
+    };
+    let mut context = Context::new(project, pins, article, profile, &options.engine).await?;
+    if let Some(record) = &given {
+        context = context.with(record.clone());
     }
-    let mut context = Context::new(
-        project,
-        pins,
-        article,
-        options.profile.as_deref(),
-        &options.engine,
-    )
-    .await?;
-    let record = measured_record(&mut context, options).await?;
+    let machines = machines::machines(article, context.accepted.as_ref(), pins)?;
+    let measured = measured_record(&mut context, options).await?;
+    let record = judge::with_their_claims(article, &measured, &machines).into_owned();
     let verdicts = judge::judge(
         article,
         &record,
@@ -148,7 +176,9 @@ async fn build_one<'a>(
     let page = Page {
         article,
         record: &record,
+        measured: &measured,
         accepted: context.accepted.as_ref(),
+        machines: &machines,
         verdicts: &verdicts,
         charts: &charts,
     };
@@ -162,10 +192,11 @@ async fn build_one<'a>(
         article,
         record,
         verdicts,
+        machines,
     };
     terminal::tell_machines(&built.record, context.accepted.as_ref(), options);
     terminal::tell_verdicts(&built.judged(), Some(&folder.join("index.html")), options)?;
-    Ok(built)
+    Ok(built.into())
 }
 
 /// The record of this machine and profile: from what is stored, or measured now. Measuring, or
@@ -261,15 +292,21 @@ fn announce(
     planned: &[PlannedExperiment<'_>],
     options: &BuildOptions,
 ) -> Bar {
+    let (slug, profile) = (&context.article.slug, &context.resolved.profile);
+    let version = &context.server.version;
+    if context.given.is_some() {
+        let what = "measurements of the record that was given";
+        say(
+            options,
+            &format!("{slug} · profile {profile} · Postgres {version} · {what}"),
+        );
+        return Bar::new(options.verbosity, Vec::new(), Durations::default());
+    }
     say(
         options,
         &format!(
-            "{} · profile {} · Postgres {} · engine {}: {}",
-            context.article.slug,
-            context.resolved.profile,
-            context.server.version,
-            context.server.engine,
-            context.engine.reason
+            "{slug} · profile {profile} · Postgres {version} · engine {}: {}",
+            context.server.engine, context.engine.reason
         ),
     );
     let width = planned

@@ -4,6 +4,7 @@
 use super::asked::{Done, each_judged};
 use super::build::{Built, measured_record, runtime};
 use super::lint;
+use super::machines;
 use super::options::BuildOptions;
 use super::project::Project;
 use super::record::{Context, beside, record_path};
@@ -13,7 +14,7 @@ use crate::article::Article;
 use crate::diagnostic::Diagnostic;
 use crate::engine::pins::Pins;
 use crate::exit_code::{Failure, Outcome};
-use crate::judge;
+use crate::judge::{self, Machine};
 use crate::parse::sql::variables_of_text;
 use crate::plan::{self, FULL, Force, Reason, fingerprint};
 use crate::record::store::read_record;
@@ -114,7 +115,9 @@ fn afresh<'a>(
         build.force = Force::Everything;
     }
     let record = runtime.block_on(measured_record(&mut context, &build))?;
-    let built = judged(article, record, context.accepted.as_ref(), true, options)?;
+    let accepted = context.accepted.as_ref();
+    let machines = machines::machines(article, accepted, pins)?;
+    let built = judged(article, record, accepted, machines, true, options)?;
     Ok(built.into())
 }
 
@@ -147,18 +150,16 @@ fn recorded<'a>(
             .hint(how_to_accept(article, profile)),
         );
     }
+    let machines = machines::machines(article, Some(&record), pins)?;
+    problems.extend(machines.iter().flat_map(|machine| machine.stale.clone()));
     terminal::tell_diagnostics(&problems);
-    let built = judged(article, record, None, false, options)?;
-    let outcome = if problems.is_empty() {
-        built.outcome()
-    } else {
-        worst([built.outcome(), Outcome::RecordStale])
-    };
-    Ok(Done {
-        built: Some(built),
-        outcome,
-        problems,
-    })
+    let mut done = Done::from(judged(article, record, None, machines, false, options)?);
+    if !problems.is_empty() {
+        done.outcome = worst([done.outcome, Outcome::RecordStale]);
+        problems.append(&mut done.problems);
+        done.problems = problems;
+    }
+    Ok(done)
 }
 
 /// Where the record is not of the article as it is written now. The record's own server counts as
@@ -166,35 +167,9 @@ fn recorded<'a>(
 pub fn staleness(article: &Article, record: &Record, pins: &Pins) -> Vec<Diagnostic> {
     let hint = how_to_accept(article, &record.profile);
     let Ok(resolved) = plan::resolve(article, Some(&record.profile)) else {
-        let problem = format!(
-            "the record is of profile `{}`, which the article has no longer",
-            record.profile
-        );
-        let problem = Diagnostic::error(problem).at(&article.source, article.front_matter.span);
-        return vec![problem.hint(how_to_accept(article, FULL))];
+        return vec![other_profile(article, record).hint(how_to_accept(article, FULL))];
     };
-    let server = &record.environment.server;
-    let identity = plan::ServerIdentity {
-        version: article.front_matter.postgres.version.value.clone(),
-        digest: server.digest.clone(),
-        engine: server.engine.clone(),
-    };
-    let mut problems = Vec::new();
-    problems.extend(other_binaries(article, record, pins));
-    for experiment in article.experiments() {
-        let id = &experiment.id;
-        let now = fingerprint::of_experiment(article, experiment, &resolved, &identity);
-        let problem = match record.experiments.get(&id.value) {
-            None => format!("the record has no experiment `{}`", id.value),
-            Some(recorded) if recorded.inputs != now => format!(
-                "the record of `{}` is stale: {}",
-                id.value,
-                changed(&recorded.inputs, &now)
-            ),
-            Some(_) => continue,
-        };
-        problems.push(Diagnostic::error(problem).at(&article.source, id.span));
-    }
+    let mut problems = stale_measurements(article, record, pins);
     for claim in article.claims() {
         let name = &claim.name.value;
         let problem = match record.claims.get(name) {
@@ -238,6 +213,44 @@ pub fn staleness(article: &Article, record: &Record, pins: &Pins) -> Vec<Diagnos
         .into_iter()
         .map(|problem| problem.hint(hint.clone()))
         .collect()
+}
+
+/// What of it was measured with other inputs than the article has now.
+pub fn stale_measurements(article: &Article, record: &Record, pins: &Pins) -> Vec<Diagnostic> {
+    let Ok(resolved) = plan::resolve(article, Some(&record.profile)) else {
+        return vec![other_profile(article, record)];
+    };
+    let server = &record.environment.server;
+    let identity = plan::ServerIdentity {
+        version: article.front_matter.postgres.version.value.clone(),
+        digest: server.digest.clone(),
+        engine: server.engine.clone(),
+    };
+    let mut problems = Vec::new();
+    problems.extend(other_binaries(article, record, pins));
+    for experiment in article.experiments() {
+        let id = &experiment.id;
+        let now = fingerprint::of_experiment(article, experiment, &resolved, &identity);
+        let problem = match record.experiments.get(&id.value) {
+            None => format!("the record has no experiment `{}`", id.value),
+            Some(recorded) if recorded.inputs != now => format!(
+                "the record of `{}` is stale: {}",
+                id.value,
+                changed(&recorded.inputs, &now)
+            ),
+            Some(_) => continue,
+        };
+        problems.push(Diagnostic::error(problem).at(&article.source, id.span));
+    }
+    problems
+}
+
+fn other_profile(article: &Article, record: &Record) -> Diagnostic {
+    let problem = format!(
+        "the record is of profile `{}`, which the article has no longer",
+        record.profile
+    );
+    Diagnostic::error(problem).at(&article.source, article.front_matter.span)
 }
 
 /// Queries that were edited since, each at its place. Of records that have none nothing is known.
@@ -313,9 +326,11 @@ fn judged<'a>(
     article: &'a Article,
     record: Record,
     accepted: Option<&Record>,
+    machines: Vec<Machine>,
     measured_here: bool,
     options: &CheckOptions,
 ) -> Result<Built<'a>, Failure> {
+    let record = judge::with_their_claims(article, &record, &machines).into_owned();
     let context = judge::Context {
         profile: &record.profile,
         accepted,
@@ -326,6 +341,7 @@ fn judged<'a>(
         article,
         record,
         verdicts,
+        machines,
     };
     terminal::tell_machines(&built.record, accepted, &options.build);
     terminal::tell_verdicts(&built.judged(), None, &options.build)?;

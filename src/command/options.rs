@@ -2,6 +2,7 @@
 
 use crate::engine::Engines;
 use crate::plan::Force;
+use crate::plan::shards::Shard;
 use crate::report::{Look, Report};
 use std::path::PathBuf;
 
@@ -11,6 +12,10 @@ pub struct BuildOptions {
     pub profile: Option<String>,
     pub engine: Engines,
     pub force: Force,
+    /// Measure this part of the experiments alone; None: all.
+    pub shard: Option<Shard>,
+    /// Records whose measurements are taken in place of this machine's; empty: it measures.
+    pub records: Vec<PathBuf>,
     pub verbosity: Verbosity,
     /// Of the table on standard output.
     pub look: Look,

@@ -56,6 +56,24 @@ pub async fn write_article(
     write_files(&project.out, &[entry])
 }
 
+/// What one shard measured: beside the pages, which stay as they are.
+pub async fn write_part(
+    project: &Project,
+    slug: &str,
+    name: &str,
+    content: &str,
+    options: &BuildOptions,
+) -> Result<PathBuf, Failure> {
+    let _lock = lock(project, options).await?;
+    let folder = project.out.join(slug);
+    let file = OutputFile {
+        path: name.into(),
+        content: content.as_bytes().to_vec(),
+    };
+    write_files(&folder, &[file])?;
+    Ok(folder.join(name))
+}
+
 /// An article's files, and its line of the index.
 pub struct Written {
     pub files: Vec<OutputFile>,

@@ -19,6 +19,7 @@ use crate::record::{
 };
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// One article in one profile on one engine, with everything that is known before a server runs.
@@ -33,6 +34,8 @@ pub struct Context<'a> {
     pub store: Store,
     /// What the author accepted, where there is a record.
     pub accepted: Option<Record>,
+    /// What counts in place of everything stored, where a record was given to build from.
+    pub given: Option<Record>,
 }
 
 /// What an analysis is stored with: the facts about the server that only a running one tells. Why
@@ -90,6 +93,7 @@ impl<'a> Context<'a> {
             engine,
             store: project.store(article),
             accepted,
+            given: None,
         })
     }
 
@@ -100,6 +104,9 @@ impl<'a> Context<'a> {
         offline: bool,
         progress: &dyn Fn(&str),
     ) -> Result<(), Failure> {
+        if self.given.is_some() {
+            return Ok(());
+        }
         self.host = host_of(&self.engine, self.pin, self.platform(), !offline, progress).await?;
         Ok(())
     }
@@ -109,7 +116,7 @@ impl<'a> Context<'a> {
     pub async fn settle(&mut self, engines: &Engines) -> Result<(), Failure> {
         let settled = engines.settle(self.pin, self.platform()).await?;
         terminal::tell_diagnostics(&engines.warnings());
-        if let Some(engine) = settled {
+        if let Some(engine) = settled.filter(|_| self.given.is_none()) {
             self.server = server_of(self.pin, &engine);
             self.engine = engine;
         }
@@ -121,7 +128,22 @@ impl<'a> Context<'a> {
         platform_of(self.article)
     }
 
+    /// The same with the measurements of a record in place of this machine's, which only analyses
+    /// them.
+    pub fn with(mut self, record: Record) -> Self {
+        let server = &record.environment.server;
+        self.server.digest.clone_from(&server.digest);
+        self.server.engine.clone_from(&server.engine);
+        self.engine.reason.clone_from(&server.engine_reason);
+        self.host = record.environment.host.clone();
+        self.given = Some(record);
+        self
+    }
+
     pub fn plan(&self, force: &Force) -> Vec<PlannedExperiment<'a>> {
+        if let Some(record) = &self.given {
+            return plan::of_record(self.article, &self.resolved, &self.server, record);
+        }
         plan::plan(
             self.article,
             &self.resolved,
@@ -173,10 +195,9 @@ impl<'a> Context<'a> {
 
     fn assemble(&self, planned: &[PlannedExperiment<'a>], stored: StoredAnalysis) -> Record {
         let StoredAnalysis {
-            mut server,
+            server,
             mut analysis,
         } = stored;
-        server.engine_reason.clone_from(&self.engine.reason);
         for claim in self.article.claims() {
             if let Some(record) = analysis.claims.get_mut(&claim.name.value) {
                 record.unit.clone_from(&claim.unit);
@@ -195,6 +216,7 @@ impl<'a> Context<'a> {
                     inputs: item.fingerprint.clone(),
                     host: result.host.clone(),
                     measured_at: result.measured_at.clone(),
+                    seconds: result.seconds(),
                     settings: result.settings.clone(),
                     summaries: statistics::summaries(
                         &analysed.measured,
@@ -218,11 +240,10 @@ impl<'a> Context<'a> {
                 .iter()
                 .map(|(name, value)| (name.clone(), value.to_string()))
                 .collect(),
-            environment: Environment {
-                server,
-                host: self.host.clone(),
-                tool: environment::tool(fingerprint::PROTOCOL),
-            },
+            part: None,
+            environment: self.environment(server),
+            environments: (self.given.as_ref())
+                .map_or_else(BTreeMap::new, |given| given.environments.clone()),
             queries: analyse::queries(self.article),
             experiments,
             claims: analysis.claims,
@@ -267,6 +288,19 @@ impl<'a> Context<'a> {
             put("chart", &chart.id.value, &chart.query);
         }
         skipped
+    }
+
+    /// What was measured on: of a record that was given its own, whatever it is analysed on.
+    fn environment(&self, mut server: ServerEnvironment) -> Environment {
+        if let Some(given) = &self.given {
+            return given.environment.clone();
+        }
+        server.engine_reason.clone_from(&self.engine.reason);
+        Environment {
+            server,
+            host: self.host.clone(),
+            tool: environment::tool(fingerprint::PROTOCOL),
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod explain;
 
 use super::build::runtime;
 use super::check::staleness;
+use super::machines;
 use super::project::Project;
 use super::record::{Context, record_path};
 use super::terminal::{both, for_each, print, print_json, worst};
@@ -12,6 +13,7 @@ use crate::article::Article;
 use crate::engine::Engines;
 use crate::engine::pins::Pins;
 use crate::exit_code::{Failure, Outcome};
+use crate::judge::Machine;
 use crate::plan::{Decision, Force};
 use serde::Serialize;
 use std::fmt::Write;
@@ -34,6 +36,9 @@ struct Status {
     engine_reason: String,
     experiments: Vec<ExperimentStatus>,
     record: RecordStatus,
+    /// Records of further machines.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    machines: Vec<MachineStatus>,
     /// Of the id that was asked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     explained: Vec<explain::Explained>,
@@ -64,6 +69,17 @@ struct RecordStatus {
     engine: Option<String>,
 }
 
+#[derive(Serialize)]
+struct MachineStatus {
+    machine: String,
+    state: RecordState,
+    /// Why it is stale.
+    problems: Vec<String>,
+    profile: String,
+    claims: usize,
+    host: String,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum RecordState {
@@ -92,7 +108,7 @@ pub fn status(
     let (found, all_done) = for_each(&articles, |article| {
         let context = Context::new(project, &pins, article, profile, engines);
         let context = runtime.block_on(context)?;
-        let mut status = of(article, &context, &pins);
+        let mut status = of(article, &context, &pins)?;
         if let Some(id) = explain {
             status.explained = explain::explain(&context, id);
         }
@@ -108,15 +124,17 @@ pub fn status(
         })?;
     }
     both(all_read, all_done)?;
-    Ok(worst(found.iter().map(
-        |status| match status.record.state {
-            RecordState::Current => Outcome::Holds,
-            RecordState::Stale | RecordState::Missing => Outcome::RecordStale,
-        },
-    )))
+    let states = found.iter().flat_map(|status| {
+        let machines = status.machines.iter().map(|machine| machine.state);
+        machines.chain([status.record.state])
+    });
+    Ok(worst(states.map(|state| match state {
+        RecordState::Current => Outcome::Holds,
+        RecordState::Stale | RecordState::Missing => Outcome::RecordStale,
+    })))
 }
 
-fn of(article: &Article, context: &Context<'_>, pins: &Pins) -> Status {
+fn of(article: &Article, context: &Context<'_>, pins: &Pins) -> Result<Status, Failure> {
     let experiments = context
         .plan(&Force::Nothing)
         .into_iter()
@@ -134,7 +152,8 @@ fn of(article: &Article, context: &Context<'_>, pins: &Pins) -> Status {
             },
         })
         .collect();
-    Status {
+    let machines = machines::machines(article, context.accepted.as_ref(), pins)?;
+    Ok(Status {
         article: article.slug.clone(),
         profile: context.resolved.profile.clone(),
         postgres: context.server.version.clone(),
@@ -142,7 +161,24 @@ fn of(article: &Article, context: &Context<'_>, pins: &Pins) -> Status {
         engine_reason: context.engine.reason.clone(),
         experiments,
         record: record(article, context, pins),
+        machines: machines.iter().map(machine).collect(),
         explained: Vec::new(),
+    })
+}
+
+fn machine(machine: &Machine) -> MachineStatus {
+    MachineStatus {
+        machine: machine.name.clone(),
+        state: match machine.is_stale() {
+            true => RecordState::Stale,
+            false => RecordState::Current,
+        },
+        problems: (machine.stale.iter())
+            .map(|problem| problem.message.clone())
+            .collect(),
+        profile: machine.record.profile.clone(),
+        claims: machine.record.claims.len(),
+        host: machine.record.environment.host.machine(),
     }
 }
 
@@ -207,6 +243,19 @@ fn text(status: &Status) -> String {
             text,
             "  record: current, profile {profile}, {claims} claims, host {machine}{engine}"
         );
+    }
+    for machine in &status.machines {
+        for problem in &machine.problems {
+            let _ = writeln!(text, "  record: {problem}");
+        }
+        if machine.state == RecordState::Current {
+            let (name, profile, claims) = (&machine.machine, &machine.profile, machine.claims);
+            let host = &machine.host;
+            let _ = writeln!(
+                text,
+                "  record of machine `{name}`: current, profile {profile}, {claims} claims, {host}"
+            );
+        }
     }
     for explained in &status.explained {
         text.push_str(&explained.text());

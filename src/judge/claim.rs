@@ -6,7 +6,7 @@ use super::{Bench, Outcome, Subject, Verdict, finite, no_number};
 use crate::article::{ClaimKind, Tolerance};
 use crate::quantity::format::significant;
 use crate::quantity::{Shape, Value};
-use crate::record::Record;
+use crate::record::{Difference, ExperimentRecord, Record};
 use bigdecimal::BigDecimal;
 
 /// None: nothing is asked but what its quotes ask.
@@ -133,7 +133,9 @@ fn as_recorded(bench: &Bench, scale: &Scale, value: &BigDecimal) -> Option<(Stri
 /// The accepted record, where it was measured with the same params and is not the one judged.
 fn comparable<'a>(bench: &Bench<'a>) -> Option<&'a Record> {
     bench.context.accepted.filter(|accepted| {
-        bench.context.measured_here && accepted.is_of_the_same_profile(bench.record)
+        bench.context.measured_here
+            && bench.claim.machine.is_none()
+            && accepted.is_of_the_same_profile(bench.record)
     })
 }
 
@@ -153,9 +155,23 @@ fn inputs_differ(bench: &Bench, accepted: &Record) -> Option<String> {
         let Some(there) = accepted.experiments.get(id) else {
             return Some(format!("experiment `{id}` is not in the accepted record"));
         };
-        (here.fingerprint != there.fingerprint)
+        measured_otherwise(here, there)
             .then(|| format!("experiment `{id}` was changed since the record was accepted"))
     })
+}
+
+/// Whether two results are of other inputs. The same version from another archive or image is none:
+/// what holds on every machine holds on every platform.
+fn measured_otherwise(here: &ExperimentRecord, there: &ExperimentRecord) -> bool {
+    let version = |server: &Option<String>| {
+        let text = server.as_deref().unwrap_or_default();
+        text.split(' ').next().map(str::to_owned)
+    };
+    let is_other =
+        |one: &Difference| one.input != "server" || version(&one.before) != version(&one.now);
+    let differences = there.inputs.differences(&here.inputs);
+    here.fingerprint != there.fingerprint
+        && (differences.is_empty() || differences.iter().any(is_other))
 }
 
 fn outcome(difference: Option<String>) -> Outcome {

@@ -13,10 +13,12 @@ mod claim;
 pub mod compare;
 mod comparison;
 mod explain;
+mod machine;
 mod quote;
 pub mod rewrite;
 
 pub use explain::explain;
+pub use machine::{Machine, judge_machine, with_their_claims};
 
 use crate::article::{Article, BytesMeaning, Claim, ClaimKind, Published};
 use crate::quantity::format::{significant, thousands};
@@ -193,6 +195,10 @@ impl<'a> Bench<'a> {
         if let Some(reason) = self.record.skipped_because("claim", name) {
             return Some(reason.to_owned());
         }
+        if let Some(machine) = &self.claim.machine {
+            let is_missing = (self.measured()).is_none_or(|one| one.value == Value::Null);
+            return is_missing.then(|| machine::is_missing(&machine.value));
+        }
         if let Some(only) = &self.claim.profile
             && only.value != self.context.profile
         {
@@ -212,6 +218,9 @@ impl<'a> Bench<'a> {
         let Some(accepted) = self.context.accepted.filter(|_| self.context.measured_here) else {
             return false;
         };
+        if self.claim.machine.is_some() {
+            return false;
+        }
         let reads = self.measured().map_or(&[][..], |measured| &measured.reads);
         self.record.is_of_another_machine(accepted, reads)
     }

@@ -126,6 +126,7 @@ pub fn claim(name: &str, unit: &str, tolerance: &str) -> Claim {
         format: None,
         published: None,
         profile: None,
+        machine: None,
     }
 }
 
@@ -165,6 +166,8 @@ pub fn record(host: &str, values: &[(&str, &str)]) -> Record {
         profile: "full".to_owned(),
         params: IndexMap::new(),
         queries: Fingerprint::default(),
+        part: None,
+        environments: Default::default(),
         environment: Environment {
             server: ServerEnvironment::default(),
             host: HostEnvironment {
@@ -201,6 +204,7 @@ pub fn experiment(fingerprint: &str, host: &str) -> ExperimentRecord {
         inputs: Fingerprint::default(),
         host: host.to_owned(),
         measured_at: "2026-11-30T00:00:00Z".to_owned(),
+        seconds: None,
         settings: BTreeMap::new(),
         summaries: Vec::new(),
         doubts: Vec::new(),

@@ -99,6 +99,9 @@ fn claim_with(entry: &Entry, query: Option<Statement>, problems: &Problems) -> O
     let profile = fields
         .take("profile")
         .and_then(|node| problems.spanned_text(node));
+    let machine = fields
+        .take("machine")
+        .and_then(|node| problems.spanned_text(node));
     fields.finish(&[]);
     Some(Claim {
         name: entry.key.clone(),
@@ -110,6 +113,7 @@ fn claim_with(entry: &Entry, query: Option<Statement>, problems: &Problems) -> O
         format,
         published,
         profile,
+        machine,
     })
 }
 

@@ -7,13 +7,14 @@
 
 pub mod fingerprint;
 mod reasons;
+pub mod shards;
 
 pub use reasons::Reason;
 
 use crate::article::{Article, Experiment, Fresh, Order, Profile, Runs, Variables};
 use crate::diagnostic::{Diagnostic, did_you_mean};
-use crate::record::Fingerprint;
 use crate::record::store::StoredExperiment;
+use crate::record::{Fingerprint, Record};
 use std::cmp::Reverse;
 
 /// The name of the profile in which params stand as the article has them.
@@ -149,6 +150,35 @@ pub fn plan<'a>(
             } else {
                 decide(experiment, &fingerprint, host, stored(experiment))
             };
+            PlannedExperiment {
+                experiment,
+                fingerprint,
+                decision,
+            }
+        })
+        .collect()
+}
+
+/// The same for what was measured elsewhere: what the record has counts, whichever host it is of.
+pub fn of_record<'a>(
+    article: &'a Article,
+    resolved: &Resolved,
+    server: &ServerIdentity,
+    record: &Record,
+) -> Vec<PlannedExperiment<'a>> {
+    (article.experiments())
+        .map(|experiment| {
+            let fingerprint = fingerprint::of_experiment(article, experiment, resolved, server);
+            let recorded = record.experiments.get(&experiment.id.value);
+            let stored = recorded
+                .and_then(|recorded| StoredExperiment::from_record(recorded, &experiment.cells));
+            let host = stored.as_ref().map(|stored| stored.host.clone());
+            let decision = decide(
+                experiment,
+                &fingerprint,
+                &host.unwrap_or_default(),
+                stored.into_iter().collect(),
+            );
             PlannedExperiment {
                 experiment,
                 fingerprint,

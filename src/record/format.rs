@@ -21,7 +21,13 @@ pub struct Record {
     pub profile: String,
     /// Params after the profile, as text.
     pub params: IndexMap<String, String>,
+    /// Of what one shard measured; None: the record has all the experiments of its article.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
     pub environment: Environment,
+    /// Where experiments were measured whose `host` is not the environment's, by that hash.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environments: BTreeMap<String, Environment>,
     /// SQL of the article over measured tables, by what it is for; empty in records of before.
     #[serde(default)]
     pub queries: Fingerprint,
@@ -61,6 +67,14 @@ impl Record {
         (experiments.iter()).any(|id| host(self, id) != host(accepted, id))
     }
 
+    /// What an experiment was measured on, by its `host`.
+    pub fn environment_of(&self, host: &str) -> Option<&Environment> {
+        if self.environment.host.sha256 == host {
+            return Some(&self.environment);
+        }
+        self.environments.get(host)
+    }
+
     /// What a claim's query is called among [`Record::queries`].
     pub fn claim_query(claim: &str) -> String {
         Self::called("claim", claim)
@@ -76,6 +90,16 @@ impl Record {
         let reason = self.skipped.get(&Self::called(kind, id));
         reason.map(String::as_str)
     }
+}
+
+/// Which part of an article's experiments a record has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// From 1.
+    pub shard: u32,
+    pub shards: u32,
+    /// All experiments of the article, in the order of the document.
+    pub experiments: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -259,6 +283,9 @@ pub struct ExperimentRecord {
     pub host: String,
     /// When it began, RFC 3339 in UTC.
     pub measured_at: String,
+    /// How long its cells took with their setups, in seconds; None where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<String>,
     /// Server settings of this experiment, as the server read them back.
     pub settings: BTreeMap<String, String>,
     /// Summary of every numeric column, one entry a cell; what the page shows as spread.

@@ -136,7 +136,11 @@ fn wrong_hashes(text: &str, format: u32) -> Vec<Damage> {
         members.iter().find(|member| member.name == name).cloned()
     };
     let top = members(text, 0..text.len());
-    if let Some(environment) = named(&top, "environment") {
+    let others = named(&top, "environments").map(|others| members(text, others.value));
+    for environment in named(&top, "environment")
+        .into_iter()
+        .chain(others.into_iter().flatten())
+    {
         for part in members(text, environment.value) {
             // What is hashed of the host was everything once; now it is what decides timings.
             if part.name == "host" && format >= SEALED_SINCE {

@@ -6,6 +6,7 @@ mod format;
 mod integrity;
 mod json;
 pub mod lock;
+mod merge;
 mod read;
 pub mod store;
 mod unpinned;
@@ -13,6 +14,7 @@ mod unpinned;
 pub use difference::{Difference, differences};
 pub use format::*;
 pub use json::to_json;
+pub use merge::{Merged, Named, Refusal, merge};
 pub use read::{parse_record, read_record};
 pub use unpinned::Unpinned;
 

@@ -46,6 +46,12 @@ impl StoredExperiment {
             .len()
     }
 
+    /// How long it took, in seconds with three decimals; None where that is not known.
+    pub fn seconds(&self) -> Option<String> {
+        let seconds: f64 = self.durations.iter().map(|(_, seconds)| seconds).sum();
+        (seconds > 0.0).then(|| format!("{seconds:.3}"))
+    }
+
     /// An accepted result as if it stood in the store: derived columns left out, rows given back
     /// to their cells. None where the cells are not the record's.
     pub fn from_record(record: &ExperimentRecord, cells: &Cells) -> Option<Self> {
@@ -95,11 +101,19 @@ impl StoredExperiment {
                 .map(sample)
                 .collect::<Option<_>>()?,
             doubts: record.doubts.clone(),
-            durations: Vec::new(),
+            durations: durations(record, cells),
             finished: true,
             skipped: None,
         })
     }
+}
+
+/// A record knows how long all cells took together: each gets its share.
+fn durations(record: &ExperimentRecord, cells: &Cells) -> Vec<(usize, f64)> {
+    let seconds = record.seconds.as_ref().and_then(|text| text.parse().ok());
+    let share = |seconds: f64| seconds / cells.rows.len() as f64;
+    let each = |share| (0..cells.rows.len()).map(|cell| (cell, share)).collect();
+    seconds.map(share).map_or_else(Vec::new, each)
 }
 
 #[derive(Serialize, Deserialize)]

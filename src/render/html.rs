@@ -1,7 +1,6 @@
 //! `index.html`: the article as one self-contained page, each figure leading to its evidence.
 //! Entry: [`render`]. `prose` turns the Markdown into HTML, `blocks` the live blocks, `evidence`
-//! what the claims rest on, `samples` the measurements behind them, `machines` what came out otherwise on
-//! the author's; the templates in `templates/html/` put them together.
+//! what the claims rest on, `samples` the measurements behind them, `machines` what came out on others; the templates in `templates/html/` put them together.
 
 mod blocks;
 mod evidence;
@@ -18,7 +17,7 @@ use super::{Filled, OutputFile, Page, templates};
 use crate::article::PublishedSource;
 use crate::diagnostic::Diagnostic;
 use crate::judge::{Outcome, Subject, Verdict};
-use crate::record::{HostEnvironment, ServerEnvironment, ToolEnvironment, Unpinned};
+use crate::record::{HostEnvironment, Record, ServerEnvironment, ToolEnvironment, Unpinned};
 use crate::source::Span;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -122,8 +121,8 @@ impl<'a> Document<'a> {
     fn host_name(&self, sha256: &str) -> Option<&'a str> {
         let mut records = std::iter::once(self.page.record).chain(self.page.accepted);
         records
-            .find(|record| record.environment.host.sha256 == sha256)
-            .map(|record| record.environment.host.cpu.as_str())
+            .find_map(|record| record.environment_of(sha256))
+            .map(|environment| environment.host.cpu.as_str())
     }
 
     fn source(&self) -> Option<&'a PublishedSource> {
@@ -179,6 +178,8 @@ struct PageView<'a> {
     existing: Option<Unpinned>,
     server: ServerView<'a>,
     host: HostView<'a>,
+    /// Hosts that some experiments were measured on in place of that one.
+    other_hosts: Vec<OtherHost<'a>>,
     tool: ToolView<'a>,
     params: Vec<Named<'a>>,
     command: String,
@@ -226,6 +227,13 @@ struct HostView<'a> {
 }
 
 #[derive(Serialize)]
+struct OtherHost<'a> {
+    #[serde(flatten)]
+    host: HostView<'a>,
+    experiments: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
 struct ToolView<'a> {
     #[serde(flatten)]
     tool: &'a ToolEnvironment,
@@ -269,6 +277,7 @@ impl<'a> PageView<'a> {
             samples: samples::samples(document),
             server: server_view(&environment.server),
             host: host_view(&environment.host),
+            other_hosts: other_hosts(page.record),
             tool: ToolView {
                 tool: &environment.tool,
                 short_sha256: short(&environment.tool.sha256),
@@ -350,6 +359,22 @@ fn host_view(host: &HostEnvironment) -> HostView<'_> {
         short_sha256: short(&host.sha256),
         host,
     }
+}
+
+fn other_hosts(record: &Record) -> Vec<OtherHost<'_>> {
+    let there = |host: &str| -> Vec<&str> {
+        let experiments = record
+            .experiments
+            .iter()
+            .filter(|(_, one)| one.host == host);
+        experiments.map(|(id, _)| id.as_str()).collect()
+    };
+    (record.environments.iter())
+        .map(|(host, environment)| OtherHost {
+            host: host_view(&environment.host),
+            experiments: there(host),
+        })
+        .collect()
 }
 
 fn command(page: &Page) -> String {

@@ -3,8 +3,10 @@
 
 use super::cells;
 use super::html::{local_path, read_inside};
+use super::machines::{self, Machines, Standing};
 use super::masked::Masked;
 use super::numbering::Numbering;
+use super::state::State;
 use super::{Filled, OutputFile, Page};
 use crate::article::{Article, Block, BlockKind, Citation, Reference, ReferenceKind, TableColumn};
 use crate::diagnostic::Diagnostic;
@@ -40,6 +42,57 @@ struct Splicer<'a> {
     numbering: Numbering<'a>,
 }
 
+/// Claims that differ side by side, where the author has records of several machines, and what each
+/// machine is.
+fn machines(page: &Page) -> String {
+    let found = Machines::of(page).filter(|_| !page.machines.is_empty());
+    let Some(Machines { columns, rows }) = found else {
+        return String::new();
+    };
+    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    let same = rows.iter().filter(|row| row.same).count();
+    let mut text = format!(
+        "\n\n---\n\nMeasured on several machines. On all of them {same} of {} claims are the same.\n\n",
+        rows.len()
+    );
+    if same < rows.len() {
+        let titles = columns.iter().map(|column| escape(column.title));
+        let head = std::iter::once("Claim".to_owned()).chain(titles);
+        text.push_str(&line(head.collect()));
+        let rule = std::iter::once(":---").chain(columns.iter().map(|_| "---:"));
+        text.push_str(&line(rule.map(str::to_owned).collect()));
+        for row in rows.iter().filter(|row| !row.same) {
+            let name = escape(&row.claim.name.value);
+            let cells = row.cells.iter().map(machine_cell);
+            text.push_str(&line(std::iter::once(name).chain(cells).collect()));
+        }
+        text.push('\n');
+    }
+    for column in &columns {
+        let note = match column.standing {
+            Standing::Compared => String::new(),
+            Standing::Stale => " (stale: measured with other inputs)".to_owned(),
+            Standing::OtherProfile => format!(" (profile {}: not compared)", column.record.profile),
+        };
+        let host = escape(&one_line(&column.record.environment.host.machine()));
+        let title = escape(column.title);
+        text.push_str(&format!("- {title}{note}: {host}\n"));
+    }
+    text
+}
+
+/// A value, its ratio to the first machine's, and whether it does not hold.
+fn machine_cell(cell: &machines::Cell) -> String {
+    let mut text = escape(cell.text.as_deref().unwrap_or("–"));
+    if let Some(ratio) = &cell.ratio {
+        text.push_str(&format!(" (×{ratio})"));
+    }
+    if cell.state == Some(State::Fails) {
+        text.push_str(", does not hold");
+    }
+    text
+}
+
 /// What stands in the place of a part of the source.
 struct Edit {
     span: Span,
@@ -61,6 +114,7 @@ impl Splicer<'_> {
             at = edit.span.end;
         }
         spliced.push_str(&source[at..]);
+        spliced.push_str(&machines(self.page));
         Ok(tidy(spliced.trim_start_matches('\u{feff}')))
     }
 

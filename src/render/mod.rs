@@ -8,6 +8,7 @@ mod expressions;
 mod highlight;
 mod html;
 mod index;
+mod machines;
 mod markdown;
 mod masked;
 mod number_format;
@@ -23,7 +24,7 @@ pub use index::{IndexEntry, index, index_entry};
 
 use crate::article::Article;
 use crate::diagnostic::Diagnostic;
-use crate::judge::Verdict;
+use crate::judge::{Machine, Verdict};
 use crate::record::Record;
 use indexmap::IndexMap;
 use std::collections::BTreeSet;
@@ -92,8 +93,12 @@ pub struct Page<'a> {
     pub article: &'a Article,
     /// What this page shows: the measurements of this machine and profile.
     pub record: &'a Record,
+    /// The same with this machine's own values alone, as it is written to `record.json`.
+    pub measured: &'a Record,
     /// The author's accepted record, where there is one.
     pub accepted: Option<&'a Record>,
+    /// Further machines' records, by name.
+    pub machines: &'a [Machine],
     pub verdicts: &'a [Verdict],
     /// Chart id → SVG, fit for inlining and as a file.
     pub charts: &'a IndexMap<String, String>,

@@ -5,7 +5,7 @@ use crate::diagnostic::Diagnostic;
 use crate::record;
 
 pub fn render(page: &Page, _filled: &Filled) -> Result<Vec<OutputFile>, Diagnostic> {
-    let json = record::to_json(page.record).into_bytes();
+    let json = record::to_json(page.measured).into_bytes();
     Ok(vec![OutputFile::new("record.json", json)])
 }
 

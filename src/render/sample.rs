@@ -3,7 +3,7 @@
 
 use super::{Page, fill};
 use crate::article::{Article, ClaimKind};
-use crate::judge::{Outcome, Subject, Verdict};
+use crate::judge::{Machine, Outcome, Subject, Verdict};
 use crate::parse::sample::article;
 use crate::quantity::{Column, Number, Table, Value};
 use crate::record::*;
@@ -16,6 +16,7 @@ pub struct Sample {
     pub article: Article,
     pub record: Record,
     pub accepted: Option<Record>,
+    pub machines: Vec<Machine>,
     pub verdicts: Vec<Verdict>,
     pub charts: IndexMap<String, String>,
 }
@@ -38,6 +39,7 @@ impl Sample {
             article,
             record,
             accepted: Some(accepted),
+            machines: Vec::new(),
             verdicts,
             charts,
         }
@@ -47,7 +49,9 @@ impl Sample {
         Page {
             article: &self.article,
             record: &self.record,
+            measured: &self.record,
             accepted: self.accepted.as_ref(),
+            machines: &self.machines,
             verdicts: &self.verdicts,
             charts: &self.charts,
         }
@@ -112,6 +116,7 @@ fn record() -> Record {
         inputs: Fingerprint::default(),
         host: "7a".repeat(32),
         measured_at: "2026-11-30T10:00:00Z".into(),
+        seconds: None,
         settings: Default::default(),
         summaries: vec![
             summary(
@@ -149,6 +154,8 @@ fn record() -> Record {
             ("dataset".to_owned(), "uniform".to_owned()),
         ]
         .into(),
+        part: None,
+        environments: Default::default(),
         environment: environment(),
         queries: Fingerprint::default(),
         experiments: [("insert".to_owned(), experiment)].into(),

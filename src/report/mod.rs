@@ -18,7 +18,7 @@ pub use places::{Places, Region};
 use crate::article::{Article, Claim};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::exit_code::Failure;
-use crate::judge::{Outcome, Subject, Verdict};
+use crate::judge::{Machine, Outcome, Subject, Verdict};
 use crate::quantity::{self, Format, Unit, Value};
 use crate::record::{Record, Unpinned};
 use crate::source::{Source, Span};
@@ -32,6 +32,8 @@ pub struct Judged<'a> {
     /// What was judged.
     pub record: &'a Record,
     pub verdicts: &'a [Verdict],
+    /// Further machines' records, beside it.
+    pub machines: &'a [Machine],
 }
 
 impl Judged<'_> {

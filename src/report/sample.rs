@@ -86,6 +86,7 @@ pub fn with_run<T>(write: impl FnOnce(&Run) -> T) -> T {
             article: &article,
             record: &measured,
             verdicts: &verdicts,
+            machines: &[],
         }),
         explanations: verdicts.iter().map(explained).collect(),
         ..asked(

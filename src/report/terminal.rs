@@ -2,8 +2,10 @@
 
 use super::{Color, Count, Judged, Look, Report, Run};
 use crate::article::Claim;
-use crate::judge::{OF_THIS_MACHINE, Outcome, Verdict};
-use crate::quantity::{self, Format, Unit, Value};
+use crate::judge::{Machine, OF_THIS_MACHINE, Outcome, Verdict};
+use crate::quantity::format::significant;
+use crate::quantity::{self, Format, Number, Unit, Value};
+use bigdecimal::Zero;
 use indexmap::{IndexMap, IndexSet};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -59,18 +61,26 @@ fn article(judged: &Judged, look: Look) -> String {
             text.push('\n');
         }
     }
-    let elsewhere = judged.verdicts.iter().any(|one| one.recorded.is_some());
+    let elsewhere = judged.verdicts.iter().any(|one| one.recorded.is_some())
+        || judged.machines.iter().any(|machine| !machine.is_stale());
     let table = Columns::to_try(elsewhere)
         .iter()
-        .map(|&(columns, quote)| Grid::new(judged.verdicts, columns, quote, look.width))
+        .map(|&(columns, quote)| Grid::new(judged, columns, quote, look.width))
         .find(|grid| grid.width() <= look.width);
     match table {
         Some(grid) => text.push_str(&grid.text(look.color)),
-        None => text.push_str(&stacked(judged.verdicts, look)),
+        None => text.push_str(&stacked(judged, look)),
     }
     text.push_str(&filled_in_only(judged));
     text.push_str(&format!("{}\n", Count::of(judged.verdicts)));
     text.push_str(&reasons(judged.verdicts, look.width));
+    for machine in judged.machines.iter().filter(|machine| machine.is_stale()) {
+        let stale = "its record is stale: measured with other inputs, not shown";
+        text.push_str(&format!(
+            "  machine {}: {stale}\n",
+            printable(&machine.name)
+        ));
+    }
     text
 }
 
@@ -122,7 +132,7 @@ const SHORT_QUOTE: usize = 16;
 const WIDEST_CELL: usize = 44;
 
 struct Grid {
-    head: Vec<&'static str>,
+    head: Vec<String>,
     rows: Vec<Vec<String>>,
     /// What stands below each row.
     below: Vec<String>,
@@ -132,16 +142,27 @@ struct Grid {
 
 impl Grid {
     /// Columns that no verdict has anything in are left out.
-    fn new(verdicts: &[Verdict], columns: Columns, quote: usize, width: usize) -> Self {
+    fn new(judged: &Judged, columns: Columns, quote: usize, width: usize) -> Self {
+        let verdicts = judged.verdicts;
         let any = |column: &str| match column {
             "published" => verdicts.iter().any(|one| one.published.is_some()),
             "author" => verdicts.iter().any(|one| one.recorded.is_some()),
             _ => true,
         };
-        let head: Vec<&'static str> = COLUMNS
+        let names: Vec<&'static str> = COLUMNS
             .into_iter()
             .filter(|column| columns.has(column) && any(column))
             .collect();
+        let beside: &[Machine] = match columns.has("author") {
+            true => judged.machines,
+            false => &[],
+        };
+        let beside: Vec<&Machine> = beside.iter().filter(|one| !one.is_stale()).collect();
+        // The verdict stays last.
+        let last = names.len() - 1;
+        let mut head: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let titles = beside.iter().map(|machine| printable(&machine.name));
+        head.splice(last..last, titles);
         let rows: Vec<Vec<String>> = verdicts
             .iter()
             .map(|verdict| {
@@ -149,7 +170,10 @@ impl Grid {
                     "quoted" => cut(&cell(verdict, column), quote),
                     column => cell(verdict, column),
                 };
-                head.iter().map(text).collect()
+                let mut row: Vec<String> = names.iter().map(text).collect();
+                let there = beside.iter().map(|machine| on_machine(verdict, machine));
+                row.splice(last..last, there);
+                row
             })
             .collect();
         let widths = head
@@ -161,7 +185,7 @@ impl Grid {
             })
             .collect();
         let below = |verdict| match columns {
-            Columns::Below => below(verdict, width),
+            Columns::Below => below(verdict, judged.machines, width),
             _ => String::new(),
         };
         Self {
@@ -184,8 +208,7 @@ impl Grid {
         if self.rows.is_empty() {
             return String::new();
         }
-        let head: Vec<String> = self.head.iter().map(|&name| name.to_owned()).collect();
-        let mut text = self.line(&head, Style::Faint, Style::Faint, color);
+        let mut text = self.line(&self.head, Style::Faint, Style::Faint, color);
         for ((row, below), &style) in self.rows.iter().zip(&self.below).zip(&self.styles) {
             text.push_str(&self.line(row, Style::None, style, color));
             for line in below.lines() {
@@ -227,10 +250,9 @@ const COLUMNS: [&str; 7] = [
 
 /// What the author measured and what the source says, indented; on a line each where one is too
 /// short for both.
-fn below(verdict: &Verdict, width: usize) -> String {
-    let parts: Vec<String> = ["author", "published"]
+fn below(verdict: &Verdict, machines: &[Machine], width: usize) -> String {
+    let parts: Vec<String> = elsewhere(verdict, machines)
         .into_iter()
-        .map(|column| (column, cell(verdict, column)))
         .filter(|(_, text)| !text.is_empty() && text != SAME)
         .map(|(column, text)| format!("{column} {text}"))
         .collect();
@@ -241,6 +263,40 @@ fn below(verdict: &Verdict, width: usize) -> String {
     } else {
         let lines: Vec<String> = parts.iter().map(|part| format!("{indent}{part}")).collect();
         lines.join("\n")
+    }
+}
+
+/// What other machines and the source have, each with its name.
+fn elsewhere(verdict: &Verdict, machines: &[Machine]) -> Vec<(String, String)> {
+    let named = |column: &str| (column.to_owned(), cell(verdict, column));
+    let there = |machine: &Machine| (printable(&machine.name), on_machine(verdict, machine));
+    (std::iter::once(named("author")))
+        .chain(machines.iter().map(there))
+        .chain([named("published")])
+        .collect()
+}
+
+/// What a further machine's record has of the figure, and how many times that was measured here.
+fn on_machine(verdict: &Verdict, machine: &Machine) -> String {
+    let its = |one: &&Verdict| one.subject == verdict.subject && one.claim == verdict.claim;
+    let Some(there) = machine.verdicts.iter().find(its) else {
+        return String::new();
+    };
+    let number = |verdict: &Verdict| match &verdict.measured {
+        Value::Number(Number::Finite(number)) => Some(number.clone()),
+        _ => None,
+    };
+    let text = match (number(verdict), number(there)) {
+        _ if verdict.measured == there.measured => SAME.to_owned(),
+        (Some(here), Some(number)) if !number.is_zero() => {
+            let ratio = significant(&(here / number), 3);
+            beside(Some(&there.measured_text), Some(&ratio))
+        }
+        _ => beside(Some(&there.measured_text), None),
+    };
+    match there.outcome {
+        Outcome::DoesNotHold { .. } => format!("{text}, does not hold"),
+        _ => text,
     }
 }
 
@@ -309,9 +365,9 @@ fn verdict_text(outcome: &Outcome) -> &'static str {
 // ---- what is left where no table fits ---------------------------------------------------------
 
 /// A few lines a verdict.
-fn stacked(verdicts: &[Verdict], look: Look) -> String {
+fn stacked(judged: &Judged, look: Look) -> String {
     let mut text = String::new();
-    for verdict in verdicts {
+    for verdict in judged.verdicts {
         let outcome = paint(
             verdict_text(&verdict.outcome),
             Style::of(&verdict.outcome),
@@ -319,11 +375,9 @@ fn stacked(verdicts: &[Verdict], look: Look) -> String {
         );
         text.push_str(&format!("{}: {outcome}\n", printable(&verdict.claim)));
         let quoted = verdict.quoted.as_ref().map(|_| "quoted");
-        for column in quoted
-            .into_iter()
-            .chain(["measured", "author", "published"])
-        {
-            let value = cell(verdict, column);
+        let own = quoted.into_iter().chain(["measured"]);
+        let own = own.map(|column| (column.to_owned(), cell(verdict, column)));
+        for (column, value) in own.chain(elsewhere(verdict, judged.machines)) {
             if !value.is_empty() && value != SAME {
                 text.push_str(&format!("  {column:<9} {value}\n"));
             }

@@ -18,5 +18,7 @@ mod quotes;
 mod readme;
 mod recorded;
 mod reports;
+mod several_machines;
+mod shards;
 mod telling;
 mod workflows;

@@ -6,7 +6,7 @@ use crate::readme::readme;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// Small, so that it is soon measured.
 const ARTICLE: &str = "---
@@ -49,6 +49,15 @@ fn workflows() -> Vec<(String, Value)> {
     files.zip(blocks).map(read).collect()
 }
 
+/// The workflow that measures in parts.
+const PARTS: &str = ".github/workflows/parts.yml";
+
+/// Those that judge a change.
+fn judging() -> Vec<(String, Value)> {
+    let all = workflows();
+    all.into_iter().filter(|(file, _)| file != PARTS).collect()
+}
+
 /// Every shell script in it.
 fn scripts(value: &Value, found: &mut Vec<String>) {
     const KEYS: [&str; 4] = ["run", "before_script", "script", "after_script"];
@@ -84,7 +93,10 @@ fn commands(workflow: &Value) -> Vec<String> {
 fn there_is_one_for_each_system_for_changes_and_for_every_night() {
     let all = workflows();
     let files: Vec<&str> = all.iter().map(|(file, _)| file.as_str()).collect();
-    assert_eq!(files, [".github/workflows/figures.yml", ".gitlab-ci.yml"]);
+    assert_eq!(
+        files,
+        [".github/workflows/figures.yml", ".gitlab-ci.yml", PARTS]
+    );
     let github = &all[0].1;
     for event in ["pull_request", "schedule"] {
         assert!(github["on"].get(event).is_some(), "{event}");
@@ -96,7 +108,10 @@ fn there_is_one_for_each_system_for_changes_and_for_every_night() {
         profile.contains("'schedule' && 'full' || 'quick'"),
         "{profile}"
     );
-    for step in github["jobs"]["figures"]["steps"].as_array().unwrap() {
+    let jobs = [github, &all[2].1].map(|workflow| workflow["jobs"].as_object().unwrap());
+    let steps = (jobs.into_iter().flat_map(|jobs| jobs.values()))
+        .flat_map(|job| job["steps"].as_array().unwrap());
+    for step in steps {
         assert!(
             step.get("uses").is_some() != step.get("run").is_some(),
             "{step}"
@@ -136,7 +151,7 @@ fn there_is_one_for_each_system_for_changes_and_for_every_night() {
 fn what_they_run_is_there() {
     let makefile =
         fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Makefile")).unwrap();
-    for (file, workflow) in workflows() {
+    for (file, workflow) in judging() {
         let commands = commands(&workflow);
         let targets: Vec<&str> = commands
             .iter()
@@ -170,7 +185,7 @@ fn what_they_run_judges_an_article_and_writes_its_reports() {
     assert_eq!(project.run(&["build", "--quiet"]).code, 0);
     assert_eq!(project.run(&["accept"]).code, 0);
     fs::remove_dir_all(project.path("out")).unwrap();
-    for (file, workflow) in workflows() {
+    for (file, workflow) in judging() {
         for profile in ["quick", "full"] {
             for line in commands(&workflow)
                 .iter()
@@ -207,4 +222,69 @@ fn what_they_run_judges_an_article_and_writes_its_reports() {
     }
     // Nothing is written but reports and what was measured.
     assert!(!project.path("out").exists());
+}
+
+/// What a job of the workflow runs, in a shell as GitHub's.
+fn run_in(project: &Project, script: &str, variables: &[(&str, &str)]) -> Output {
+    let program = env!("CARGO_BIN_EXE_remeasure");
+    let script = script
+        .replace("chmod +x target/release/remeasure\n", "")
+        .replace("target/release/remeasure", &format!("'{program}'"));
+    let mut command = Command::new("bash");
+    command.args(["-eo", "pipefail", "-c", &script]);
+    command.current_dir(project.path(".")).env("CI", "true");
+    command.envs(variables.iter().copied());
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{script}\n{said}");
+    output
+}
+
+#[test]
+fn parts_that_its_jobs_measure_become_pages() {
+    let all = workflows();
+    let (_, workflow) = all.iter().find(|(file, _)| file == PARTS).unwrap();
+    let job = |name: &str| -> String {
+        let mut found = Vec::new();
+        scripts(&workflow["jobs"][name], &mut found);
+        found.retain(|script| script.contains("remeasure ") && !script.starts_with("cargo "));
+        assert_eq!(found.len(), 1, "{name}: {found:?}");
+        found.remove(0)
+    };
+    let checked_out = || {
+        let project = Project::empty();
+        for slug in ["first", "second"] {
+            let path = format!("articles/{slug}/article.md");
+            project.write(&path, ARTICLE);
+        }
+        project
+    };
+    let project = checked_out();
+    project.write("output", "");
+    let output = project.path("output");
+    let variable = ("GITHUB_OUTPUT", output.to_str().unwrap());
+    run_in(&project, &job("plan"), &[variable]);
+    let written = project.read("output");
+    let (name, matrix) = written.trim_end().split_once('=').unwrap();
+    assert_eq!(name, "matrix");
+    let matrix: Value = serde_json::from_str(matrix).unwrap();
+    let include = matrix["include"].as_array().unwrap();
+    // Four were asked for; there is work for two.
+    assert_eq!(include.len(), 2);
+    for shard in include {
+        let machine = checked_out();
+        let asked = format!("{}/{}", shard["shard"], shard["shards"]);
+        run_in(&machine, &job("measure"), &[("SHARD", &asked)]);
+        // As `upload-artifact` and `download-artifact` carry them over.
+        let experiment = shard["experiments"][0].as_str().unwrap();
+        let (slug, _) = experiment.split_once('/').unwrap();
+        let file = format!("shard-{}.json", asked.replace('/', "-of-"));
+        let part = machine.read(&format!("out/{slug}/{file}"));
+        project.write(&format!("parts/part-{}/{file}", shard["shard"]), &part);
+    }
+    run_in(&project, &job("merge"), &[]);
+    for slug in ["first", "second"] {
+        assert!(project.path(&format!("out/{slug}/index.html")).exists());
+    }
+    assert!(project.path("out/index.html").exists());
 }

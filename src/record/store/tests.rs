@@ -200,6 +200,7 @@ fn experiment_record(measured: Table, results: IndexMap<String, Table>) -> Exper
         inputs: Fingerprint::default(),
         host: "here".into(),
         measured_at: "2026-11-30T10:00:00Z".into(),
+        seconds: None,
         settings: [("work_mem".to_owned(), "4MB".to_owned())].into(),
         summaries: vec![CellSummary {
             cell: IndexMap::new(),
@@ -254,6 +255,8 @@ fn a_record_comes_back_from_its_json_with_the_oddest_values() {
             ("a".to_owned(), "1".to_owned()),
         ]
         .into(),
+        part: None,
+        environments: Default::default(),
         environment,
         queries: Fingerprint {
             fields: [("claim `x`".to_owned(), "SELECT 1".to_owned())].into(),

@@ -3,10 +3,10 @@
 
 use super::prose::Use;
 use super::{Document, claim_anchor, explanation, machines, samples};
-use crate::article::{BytesMeaning, Claim, ClaimKind, Published};
+use crate::article::{Claim, ClaimKind, Published};
 use crate::judge::Verdict;
-use crate::quantity::{Number, Unit, Value};
-use crate::record::{ClaimRecord, Comparison, ExperimentRecord};
+use crate::record::{Comparison, ExperimentRecord};
+use crate::render::machines::{claim_text, exact_text, with_unit};
 use crate::render::state::State;
 use crate::render::{highlight, number_format};
 use serde::Serialize;
@@ -32,6 +32,8 @@ pub struct ClaimView {
     pub author: Option<String>,
     author_ratio: Option<String>,
     profile: Option<String>,
+    /// Whose value it is, where it is of one machine.
+    machine: Option<String>,
     uses: Vec<Use>,
     query: String,
     samples: Vec<SampleLink>,
@@ -117,6 +119,7 @@ fn claim_view(document: &Document, claim: &Claim, uses: &BTreeMap<String, Vec<Us
         author_ratio: author.as_ref().and_then(|author| author.ratio.clone()),
         author: author.map(|author| author.exact),
         profile: claim.profile.as_ref().map(|profile| profile.value.clone()),
+        machine: claim.machine.as_ref().map(|machine| machine.value.clone()),
         uses: uses.get(name).cloned().unwrap_or_default(),
         query: highlight::sql(claim.query.text.text.trim()),
         samples: sample_links(document, claim),
@@ -132,50 +135,15 @@ fn kind(kind: ClaimKind) -> (&'static str, &'static str) {
     }
 }
 
-/// With every digit that Postgres gave.
-pub fn exact_text(record: &ClaimRecord) -> String {
-    let text = match &record.value {
-        Value::Number(Number::Finite(number)) => number_format::exact(number),
-        other => other.to_string(),
-    };
-    with_unit(text, unit(record))
-}
-
-/// A comparison is a ratio, whatever its claim says or does not.
-fn unit(record: &ClaimRecord) -> Option<&str> {
-    let ratio = record.comparison.as_ref().map(|_| "×");
-    record.unit.as_deref().or(ratio)
-}
-
-/// As verdicts have it: `23.1%`, `40.2×`, `76 B`.
-pub fn with_unit(text: String, unit: Option<&str>) -> String {
-    match unit {
-        Some(unit) => Unit::new(unit, BytesMeaning::Binary).attach(&text),
-        None => text,
-    }
-}
-
 /// The value as the claim prints it, with its unit.
 pub fn measured_text(document: &Document, claim: &Claim) -> String {
     if let Some(verdict) = document.verdicts_of(&claim.name.value).first() {
         return verdict.measured_text.clone();
     }
     match document.page.record.claims.get(&claim.name.value) {
-        Some(record) => claim_text(document, claim, record),
+        Some(record) => claim_text(document.page.article.front_matter.bytes, claim, record),
         None => "no value".to_owned(),
     }
-}
-
-/// What a record, this one or the author's, has of a claim.
-pub fn claim_text(document: &Document, claim: &Claim, record: &ClaimRecord) -> String {
-    let text = printed(document, claim, &record.value).unwrap_or_else(|_| record.value.to_string());
-    with_unit(text, unit(record))
-}
-
-/// By the claim's format or the default.
-fn printed(document: &Document, claim: &Claim, value: &Value) -> Result<String, String> {
-    let bytes = document.page.article.front_matter.bytes;
-    number_format::value(value, claim.format.as_deref(), claim.bytes.unwrap_or(bytes))
 }
 
 fn published_text(claim: &Claim, published: &Published) -> String {
@@ -208,7 +176,7 @@ fn author(document: &Document, claim: &Claim, verdicts: &[&Verdict]) -> Option<A
     if let Some(beside) = machines::beside(document, claim) {
         return Some(Author {
             exact: beside.author_exact(),
-            printed: beside.texts(document, claim).0,
+            printed: beside.author_text(document, claim),
             ratio: beside.ratio_text(),
         });
     }
@@ -264,7 +232,11 @@ fn lines(
     lines
 }
 
+/// Of a claim of another machine the samples are in that machine's record.
 fn sample_links(document: &Document, claim: &Claim) -> Vec<SampleLink> {
+    if claim.machine.is_some() {
+        return Vec::new();
+    }
     samples::read_by(document, claim)
         .into_iter()
         .flat_map(|(experiment, record, columns)| {

@@ -1,25 +1,26 @@
-//! What a reader sees who builds on another machine than the author's: both machines, and what each
-//! claim came to on either, those that differ most first. On the author's own machine none of it.
+//! What a reader sees where there are several machines: what each is, and what each claim came to on
+//! all of them, those that differ most first. On one machine none of it.
 
 use super::{Document, claim_anchor};
 use crate::article::{Claim, ClaimKind};
-use crate::quantity::{Number, Value};
 use crate::record::{ClaimRecord, HostEnvironment};
-use crate::render::number_format;
+use crate::render::machines::{self, Column, Machines, Row, Standing};
 use crate::render::state::State;
-use bigdecimal::{BigDecimal, One, Zero};
+use bigdecimal::BigDecimal;
 use serde::Serialize;
 
 #[derive(Serialize)]
 pub struct MachinesView<'a> {
-    author: &'a str,
+    /// The author's CPU, where this page was measured on another one.
+    author: Option<&'a str>,
     own: &'a str,
-    /// What the two are, fact by fact.
-    facts: Vec<Fact<'a>>,
-    /// Claims with another value here, the farthest off first.
+    columns: Vec<ColumnView<'a>>,
+    /// What they are, fact by fact.
+    facts: Vec<Fact>,
+    /// Claims with another value on one of them, the farthest off first.
     differ: Vec<Difference<'a>>,
     any_published: bool,
-    /// Claims with the author's value to the last digit.
+    /// Claims with the same value to the last digit.
     same: Vec<Link<'a>>,
     /// How many claims are of the machine: shown, and not judged here.
     of_the_machine: usize,
@@ -28,10 +29,20 @@ pub struct MachinesView<'a> {
 }
 
 #[derive(Serialize)]
-struct Fact<'a> {
+struct ColumnView<'a> {
+    title: &'a str,
+    anchor: String,
+    cpu: &'a str,
+    /// It has a record of its own, beside the author's.
+    beside: bool,
+    /// Why its values are not compared, where they are not.
+    note: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Fact {
     name: &'static str,
-    author: std::borrow::Cow<'a, str>,
-    own: std::borrow::Cow<'a, str>,
+    values: Vec<String>,
     differs: bool,
 }
 
@@ -45,17 +56,21 @@ struct Link<'a> {
 struct Difference<'a> {
     #[serde(flatten)]
     link: Link<'a>,
-    author: String,
-    own: String,
-    ratio: Option<String>,
+    cells: Vec<CellView>,
     published: Option<String>,
     published_ratio: Option<String>,
     state: &'static str,
     mark: &'static str,
     state_text: &'static str,
-    /// The larger of the ratio and its reverse; None where there is no ratio.
-    #[serde(skip)]
-    off: Option<BigDecimal>,
+}
+
+#[derive(Serialize)]
+struct CellView {
+    text: String,
+    ratio: Option<String>,
+    /// What is exact or bounded does not hold there.
+    fails: bool,
+    compared: bool,
 }
 
 /// What the author and this machine have of one claim.
@@ -68,6 +83,9 @@ pub struct Beside<'a> {
 
 /// A claim whose value on the author's machine is another matter than the one measured here.
 pub fn beside<'a>(document: &Document<'a>, claim: &Claim) -> Option<Beside<'a>> {
+    if claim.machine.is_some() {
+        return None;
+    }
     let name = &claim.name.value;
     let (record, accepted) = (document.page.record, document.page.accepted?);
     let (own, author) = (record.claims.get(name)?, accepted.claims.get(name)?);
@@ -76,117 +94,130 @@ pub fn beside<'a>(document: &Document<'a>, claim: &Claim) -> Option<Beside<'a>> 
     comparable.then(|| Beside {
         author,
         own,
-        ratio: ratio(own, author),
+        ratio: machines::ratio(own, author),
     })
 }
 
 impl Beside<'_> {
-    /// `0.579`; more digits where it is near 1.
     pub fn ratio_text(&self) -> Option<String> {
-        let ratio = self.ratio.as_ref()?;
-        let near = number_format::significant(ratio, 3) == "1.00";
-        Some(number_format::significant(ratio, if near { 6 } else { 3 }))
+        self.ratio.as_ref().map(machines::ratio_text)
     }
 
     pub fn author_exact(&self) -> String {
-        super::evidence::exact_text(self.author)
+        machines::exact_text(self.author)
     }
 
-    /// As the claim prints them; with more digits where that would hide a difference.
-    pub fn texts(&self, document: &Document, claim: &Claim) -> (String, String) {
-        let print = |record: &ClaimRecord| super::evidence::claim_text(document, claim, record);
-        let (author, own) = (print(self.author), print(self.own));
-        if author != own || self.is_same() {
-            return (author, own);
-        }
-        let precise = |record: &ClaimRecord| match finite(record) {
-            Some(number) => super::evidence::with_unit(
-                number_format::significant(number, 8),
-                record.unit.as_deref(),
-            ),
-            None => record.value.to_string(),
-        };
-        (precise(self.author), precise(self.own))
-    }
-
-    fn is_same(&self) -> bool {
-        self.author.value == self.own.value || self.ratio.as_ref().is_some_and(One::is_one)
+    /// The author's as the claim prints it; with more digits where that would hide a difference.
+    pub fn author_text(&self, document: &Document, claim: &Claim) -> String {
+        let bytes = document.page.article.front_matter.bytes;
+        machines::texts(bytes, claim, &[Some(self.author), Some(self.own)])
+            .into_iter()
+            .next()
+            .flatten()
+            .unwrap_or_default()
     }
 }
 
-fn ratio(own: &ClaimRecord, author: &ClaimRecord) -> Option<BigDecimal> {
-    let (own_number, author_number) = (finite(own)?, finite(author)?);
-    (own.unit == author.unit && !author_number.is_zero()).then(|| own_number / author_number)
-}
-
-fn finite(record: &ClaimRecord) -> Option<&BigDecimal> {
-    match &record.value {
-        Value::Number(Number::Finite(number)) => Some(number),
-        _ => None,
-    }
-}
-
-/// None where the page is built on the author's machine.
+/// None where everything is of one machine.
 pub fn machines<'a>(document: &Document<'a>) -> Option<MachinesView<'a>> {
-    let author = super::author_host(document.page)?;
-    let own = &document.page.record.environment.host;
-    let (mut differ, mut same, mut of_the_machine) = (Vec::new(), Vec::new(), 0);
-    for claim in document.page.article.claims() {
-        of_the_machine += usize::from(claim.kind == ClaimKind::Noisy);
-        let Some(beside) = beside(document, claim) else {
-            continue;
-        };
-        if beside.is_same() {
-            same.push(link(claim));
-        } else {
-            differ.push(difference(document, claim, &beside));
-        }
-    }
+    let Machines { columns, rows } = Machines::of(document.page)?;
+    let author = super::author_host(document.page).map(|host| host.cpu.as_str());
+    let (same, mut differ): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.same);
     differ.sort_by(|one, other| match (&one.off, &other.off) {
         (Some(one), Some(other)) => other.cmp(one),
         // Without a ratio it is another thing altogether: true there, false here.
         (one, other) => one.is_some().cmp(&other.is_some()),
     });
+    let differ: Vec<Difference> = (differ.iter())
+        .map(|row| difference(document, &columns, row))
+        .collect();
+    let claims = document.page.article.claims();
     Some(MachinesView {
-        author: &author.cpu,
-        own: &own.cpu,
-        facts: facts(author, own),
+        author,
+        own: &document.page.record.environment.host.cpu,
+        facts: facts(&columns),
         any_published: differ.iter().any(|row| row.published.is_some()),
         differ,
-        same,
-        of_the_machine,
+        same: same.iter().map(|row| link(row.claim)).collect(),
+        of_the_machine: claims
+            .filter(|claim| claim.kind == ClaimKind::Noisy)
+            .count(),
         author_profile: (document.page.accepted)
+            .filter(|_| author.is_some())
             .filter(|accepted| !accepted.is_of_the_same_profile(document.page.record))
             .map(|accepted| accepted.profile.as_str()),
+        columns: columns.iter().map(column_view).collect(),
     })
 }
 
-fn facts<'a>(author: &'a HostEnvironment, own: &'a HostEnvironment) -> Vec<Fact<'a>> {
-    let text = |name, author: &'a str, own: &'a str| Fact {
-        name,
-        differs: author != own,
-        author: author.into(),
-        own: own.into(),
+/// Where each machine is described.
+pub fn anchors(document: &Document) -> Vec<String> {
+    let machines = Machines::of(document.page);
+    let columns = machines.into_iter().flat_map(|machines| machines.columns);
+    columns.map(|column| column.anchor()).collect()
+}
+
+fn column_view<'a>(column: &Column<'a>) -> ColumnView<'a> {
+    ColumnView {
+        title: column.title,
+        anchor: column.anchor(),
+        cpu: &column.record.environment.host.cpu,
+        beside: column.machine.is_some(),
+        note: match column.standing {
+            Standing::Compared => None,
+            Standing::Stale => Some("stale: measured with other inputs".to_owned()),
+            Standing::OtherProfile => Some(format!(
+                "profile {} or other params: not compared",
+                column.record.profile
+            )),
+        },
+    }
+}
+
+fn facts(columns: &[Column]) -> Vec<Fact> {
+    let fact = |name, text: fn(&HostEnvironment) -> String| {
+        let values: Vec<String> = (columns.iter())
+            .map(|column| text(&column.record.environment.host))
+            .collect();
+        Fact {
+            name,
+            differs: values.windows(2).any(|two| two[0] != two[1]),
+            values,
+        }
     };
-    let owned = |name, author: String, own: String| Fact {
-        name,
-        differs: author != own,
-        author: author.into(),
-        own: own.into(),
+    let mut facts = vec![
+        fact("CPU", |host| host.cpu.clone()),
+        fact("Cores", |host| host.cores.to_string()),
+        fact("Memory", HostEnvironment::memory_text),
+        fact("Architecture", |host| host.architecture.clone()),
+        fact("Kernel", |host| host.kernel.clone()),
+        fact("Virtualization", |host| host.virtualization.clone()),
+        fact("Storage", |host| host.storage.clone()),
+    ];
+    let server = |name, text: fn(&Column) -> String| {
+        let values: Vec<String> = columns.iter().map(text).collect();
+        let differs = values.windows(2).any(|two| two[0] != two[1]);
+        differs.then_some(Fact {
+            name,
+            differs,
+            values,
+        })
     };
-    vec![
-        text("CPU", &author.cpu, &own.cpu),
-        owned("Cores", author.cores.to_string(), own.cores.to_string()),
-        owned("Memory", author.memory_text(), own.memory_text()),
-        text("Architecture", &author.architecture, &own.architecture),
-        text("Kernel", &author.kernel, &own.kernel),
-        text(
-            "Virtualization",
-            &author.virtualization,
-            &own.virtualization,
-        ),
-        text("Storage", &author.storage, &own.storage),
-    ]
+    // Two machines mostly run the same of these.
+    facts.extend(server("Server", |column| {
+        let server = &column.record.environment.server;
+        format!("{} {}", server.version, server.engine)
+    }));
+    facts.extend(server("Profile", |column| column.record.profile.clone()));
+    facts.extend(server("In part on", |column| {
+        let others = column.record.environments.values();
+        let names: Vec<&str> = others.map(|other| other.host.cpu.as_str()).collect();
+        match names.as_slice() {
+            [] => "–".to_owned(),
+            names => names.join(", "),
+        }
+    }));
+    facts
 }
 
 fn link(claim: &Claim) -> Link<'_> {
@@ -196,16 +227,22 @@ fn link(claim: &Claim) -> Link<'_> {
     }
 }
 
-fn difference<'a>(document: &Document<'a>, claim: &'a Claim, beside: &Beside) -> Difference<'a> {
+fn difference<'a>(document: &Document, columns: &[Column], row: &Row<'a>) -> Difference<'a> {
+    let claim = row.claim;
     let verdicts = document.verdicts_of(&claim.name.value);
     let state = document.claim_state(&claim.name.value);
     let (published, published_ratio) = super::evidence::published(claim, verdicts);
-    let (author, own) = beside.texts(document, claim);
+    let cells = (row.cells.iter().zip(columns))
+        .map(|(cell, column)| CellView {
+            text: cell.text.clone().unwrap_or_else(|| "–".to_owned()),
+            ratio: cell.ratio.clone(),
+            fails: cell.state == Some(State::Fails),
+            compared: column.standing == Standing::Compared,
+        })
+        .collect();
     Difference {
         link: link(claim),
-        author,
-        own,
-        ratio: beside.ratio_text(),
+        cells,
         published,
         published_ratio,
         state: state.class(),
@@ -214,13 +251,5 @@ fn difference<'a>(document: &Document<'a>, claim: &'a Claim, beside: &Beside) ->
             (ClaimKind::Noisy, State::Skipped) => "of the machine",
             _ => state.text(),
         },
-        off: beside.ratio.as_ref().map(|ratio| {
-            let ratio = ratio.abs();
-            if ratio.is_zero() || ratio > BigDecimal::one() {
-                ratio
-            } else {
-                BigDecimal::one() / ratio
-            }
-        }),
     }
 }

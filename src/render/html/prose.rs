@@ -92,6 +92,7 @@ fn reserved_ids(document: &Document) -> BTreeSet<String> {
         "again",
     ];
     (fixed.into_iter().map(str::to_owned))
+        .chain(super::machines::anchors(document))
         .chain(article.blocks.iter().map(blocks::anchor))
         .chain(article.charts().flat_map(|chart| {
             // Of the picture's own texts.

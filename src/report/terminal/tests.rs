@@ -46,6 +46,7 @@ fn at_width(width: usize, color: Color) -> String {
         article: &article,
         record: &record,
         verdicts: &verdicts,
+        machines: &[],
     };
     table(&[judged], Look { color, width })
 }
@@ -62,6 +63,7 @@ fn a_claim_that_nothing_judges_is_shown_with_its_value() {
         article: &article,
         record: &record,
         verdicts: &others,
+        machines: &[],
     };
     let look = Look {
         color: Color::Plain,
@@ -162,6 +164,7 @@ fn on_the_authors_machine_a_narrow_table_goes_without_the_source_first() {
             article: &article,
             record: &record,
             verdicts: &verdicts,
+            machines: &[],
         };
         let look = Look {
             color: Color::Plain,
@@ -223,6 +226,7 @@ fn text_of_an_article_cannot_steer_the_terminal() {
         article: &article,
         record: &record,
         verdicts: &verdicts,
+        machines: &[],
     };
     let look = Look {
         color: Color::Plain,
@@ -246,6 +250,7 @@ fn several_articles_have_a_sum() {
         article: &article,
         record: &record,
         verdicts: &verdicts,
+        machines: &[],
     };
     let look = Look {
         color: Color::Plain,

@@ -1,7 +1,7 @@
 //! Reports: each fits its schema whatever the command came to, goes where it is told, and tells
 //! everything that was planned.
 
-mod schema;
+pub mod schema;
 
 use crate::project::{Project, Ran};
 use schema::{json_violations, xml_violations};
