@@ -1,6 +1,6 @@
 //! Articles for the tests of later stages, read from text.
 
-use super::{Known, parse};
+use super::{Known, KnownInstrument, parse};
 use crate::article::Article;
 use crate::source::Source;
 use std::path::Path;
@@ -11,7 +11,7 @@ pub(crate) fn article(text: &str) -> Article {
     let source = Source::new(path, path, text.to_owned());
     let known = Known {
         versions: &["16.15".to_owned(), "18.6".to_owned()],
-        instruments: &["time", "wal", "hot", "tuples"],
+        instruments: &["time", "wal", "hot", "tuples"].map(KnownInstrument::plain),
         charts: &["bar", "line", "scatter"],
         lint_rules: &["unbound"],
     };

@@ -20,10 +20,24 @@ pub enum Kind {
     Outlier,
     /// By how many per cent the time changed over the runs.
     Drift,
+    /// The server's program runs in an emulator.
+    Emulated,
+    /// A transaction is still open, and its counts were not handed in.
+    StatisticsPending,
+    /// Counters began anew.
+    StatisticsReset,
+    /// Pages of the catalog that planning read.
+    FirstUse,
+    /// How many parallel workers did not start.
+    WorkersMissing,
+    /// Buffers, which vary.
+    ParallelBuffers,
+    /// Another plan than in the first run.
+    PlanChanged,
 }
 
 impl Kind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 15] = [
         Self::Checkpoint,
         Self::Autovacuum,
         Self::TooShort,
@@ -32,6 +46,13 @@ impl Kind {
         Self::Overheated,
         Self::Outlier,
         Self::Drift,
+        Self::Emulated,
+        Self::StatisticsPending,
+        Self::StatisticsReset,
+        Self::FirstUse,
+        Self::WorkersMissing,
+        Self::ParallelBuffers,
+        Self::PlanChanged,
     ];
 
     /// As the record names it.
@@ -45,6 +66,13 @@ impl Kind {
             Self::Overheated => "cpu-overheated",
             Self::Outlier => "outlier",
             Self::Drift => "drift",
+            Self::Emulated => "emulated",
+            Self::StatisticsPending => "statistics-pending",
+            Self::StatisticsReset => "statistics-reset",
+            Self::FirstUse => "first-use",
+            Self::WorkersMissing => "workers-missing",
+            Self::ParallelBuffers => "parallel-buffers",
+            Self::PlanChanged => "plan-changed",
         }
     }
 
@@ -65,6 +93,29 @@ impl Kind {
             Self::Drift => {
                 "`fresh: run` starts each run alike and `warmup:` leaves the first ones out; with \
                  `order: interleave` what drifts meets all cells"
+            }
+            Self::Emulated => {
+                "counts are right, times are the emulator's: use the image or the binaries of this \
+                 processor"
+            }
+            Self::StatisticsPending => {
+                "`buffers`, `io`, `temp`, `hot` and `tuples` see a transaction once it has ended: end \
+                 it in `measure`, or ask pg_stat_xact_user_tables in `collect: {in: subject}`"
+            }
+            Self::StatisticsReset => "do not reset statistics while they are measured",
+            Self::FirstUse => {
+                "executing may read more, which counts to the plan's nodes: `warmup: 1` reads them \
+                 before; with `connect: run` every run has them alike"
+            }
+            Self::WorkersMissing => {
+                "give `max_parallel_workers` and `max_worker_processes` room, and let nothing else \
+                 run in parallel"
+            }
+            Self::ParallelBuffers => {
+                "`session: {max_parallel_workers_per_gather: 0}` makes them the same each time"
+            }
+            Self::PlanChanged => {
+                "`ANALYZE` in `setup` and `autovacuum: off` keep what the planner knows the same"
             }
         }
     }
@@ -114,6 +165,29 @@ impl Kind {
                     high.abs()
                 )
             }
+            Self::Emulated => {
+                "the server's program is for another processor and ran in an emulator".to_owned()
+            }
+            Self::StatisticsPending => {
+                "the transaction is still open, and the counts of what it did are not handed in"
+                    .to_owned()
+            }
+            Self::StatisticsReset => {
+                "statistics were reset in the measured window: differences say nothing".to_owned()
+            }
+            Self::FirstUse => format!(
+                "planning read {} pages of the catalog for the first time in its session",
+                range(0).0
+            ),
+            Self::WorkersMissing => format!(
+                "{} of the planned parallel workers did not start",
+                range(0).0
+            ),
+            Self::ParallelBuffers => format!(
+                "{} buffers, as parallel workers shared the work",
+                range(0).0
+            ),
+            Self::PlanChanged => "the plan was another than in the first run".to_owned(),
         }
     }
 }

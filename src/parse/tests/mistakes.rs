@@ -227,8 +227,8 @@ fn mistakes_in_blocks_are_told() {
             e("--| instruments: [tmie, cpu, {time: {a: 1}}, bogus]\nSELECT 1;"),
             vec![
                 "7:19 unknown instrument `tmie` (did you mean `time`?)",
-                "7:25 instrument `cpu` is not supported yet by this version (leave it out for now)",
-                "7:37 an option of instrument `time` is not supported yet by this version (leave it out for now)",
+                "7:25 unknown instrument `cpu` (there are `time`, `wal`, `hot` and `tuples`)",
+                "7:38 unknown option `a` of instrument `time` (`time` has no options)",
                 "7:46 unknown instrument `bogus` (there are `time`, `wal`, `hot` and `tuples`)",
             ],
         ),
