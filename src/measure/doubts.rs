@@ -33,15 +33,6 @@ pub struct Watch {
     cpu: CpuState,
 }
 
-/// What `measure` itself did.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Own {
-    /// It asked for a checkpoint.
-    pub checkpoint: bool,
-    /// It left a transaction open.
-    pub in_transaction: bool,
-}
-
 impl Watch {
     pub async fn begin(
         control: &mut Session,
@@ -63,12 +54,13 @@ impl Watch {
     }
 
     /// What there is to doubt about the window that just ended, of this cell and run.
+    /// `own_checkpoint`: `measure` itself asked for one.
     pub async fn end(
         self,
         control: &mut Session,
         observer: &mut Session,
         window: &Window,
-        own: Own,
+        own_checkpoint: bool,
         (cell, run): (usize, u32),
     ) -> Vec<Found> {
         let cpu = CpuState::read().since(self.cpu);
@@ -81,7 +73,7 @@ impl Watch {
                 amount,
             });
         };
-        if !own.checkpoint && checkpoint(control).await != self.checkpoint {
+        if !own_checkpoint && checkpoint(control).await != self.checkpoint {
             doubt(Kind::Checkpoint, 0.0);
         }
         let vacuumed = autovacuum(observer).await;
@@ -90,7 +82,7 @@ impl Watch {
             doubt(Kind::Autovacuum, 0.0);
         }
         if let Some(before) = self.statistics {
-            if own.in_transaction {
+            if window.in_transaction {
                 doubt(Kind::StatisticsPending, 0.0);
             }
             if reset(observer).await != before {

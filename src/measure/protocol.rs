@@ -396,6 +396,7 @@ impl Protocol<'_> {
         let window = Window {
             statements: ran.statements.clone(),
             rows: ran.rows,
+            in_transaction: ran.in_transaction,
             explained: ran.explained.clone(),
         };
         let mut row = RowBuilder::new(self.request);
@@ -411,8 +412,7 @@ impl Protocol<'_> {
             }
             results.extend(reading.results);
         }
-        self.watched(watch, &window, ran.in_transaction, cell, run, state)
-            .await;
+        self.watched(watch, &window, cell, run, state).await;
         let rows = ran.rows.map(|rows| rows.to_string());
         row.push_own(
             Column::new("rows", "numeric"),
@@ -438,18 +438,14 @@ impl Protocol<'_> {
         &mut self,
         watch: Watch,
         window: &Window,
-        in_transaction: bool,
         cell: usize,
         run: u32,
         state: &mut State,
     ) {
         let experiment = self.request.experiment;
-        let own = doubts::Own {
-            checkpoint: doubts::own_checkpoint(experiment),
-            in_transaction,
-        };
+        let own_checkpoint = doubts::own_checkpoint(experiment);
         let (control, observer) = (&mut self.control, &mut state.observer);
-        let found = watch.end(control, observer, window, own, (cell, run));
+        let found = watch.end(control, observer, window, own_checkpoint, (cell, run));
         self.doubts.extend(found.await);
         if self.is_emulated {
             self.doubts.push(doubts::emulated(cell, run));

@@ -27,7 +27,7 @@ pub const INSTRUMENT: Instrument = Instrument {
     columns: &[
         pages(
             "buffers_hit",
-            "blks_hit: found in shared buffers, the catalog's with them",
+            "blks_hit: found in shared buffers, the catalog's with them but for what all databases share",
         ),
         pages(
             "buffers_read",
@@ -46,8 +46,8 @@ pub const INSTRUMENT: Instrument = Instrument {
     tables: &[],
     options: &[],
     disturbed_by: "other sessions in the same database and autovacuum; a first use in a session \
-                   reads the catalog; a transaction that `measure` leaves open has not handed in \
-                   its counts, and what a dropped table had is gone",
+                   reads the catalog; what a dropped table had is gone; with a transaction that \
+                   `measure` leaves open all is NULL: it has not handed in its counts",
     probe: |_| Box::new(Counters::new(&INSTRUMENT, PARTS)),
 };
 

@@ -58,9 +58,12 @@ impl Probe for Counters {
     fn after<'a>(
         &'a mut self,
         sessions: &'a mut Sessions<'_>,
-        _: &'a Window,
+        window: &'a Window,
     ) -> LocalBoxFuture<'a, Result<Reading, Unreadable>> {
         async move {
+            if window.in_transaction {
+                return Ok(self.instrument.unknown());
+            }
             flush_statistics(sessions.subject).await?;
             let mut differences = Vec::new();
             for (part, before) in self.parts.iter().zip(&self.before) {

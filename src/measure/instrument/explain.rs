@@ -392,7 +392,7 @@ fn names(texts: &[&str]) -> Value {
 
 fn reading(plan: Option<&Plan>, json: &str) -> Reading {
     let Some(plan) = plan else {
-        return INSTRUMENT.reading(vec![Value::Null; COLUMNS.len()]);
+        return INSTRUMENT.unknown();
     };
     let top = plan.top();
     let nodes = plan.nodes();

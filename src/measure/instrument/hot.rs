@@ -30,8 +30,8 @@ pub const INSTRUMENT: Instrument = Instrument {
     ],
     tables: &[],
     options: &[],
-    disturbed_by: "other sessions that update in the same database; a transaction that `measure` \
-                   leaves open has not handed in its counts",
+    disturbed_by: "other sessions that update in the same database; with a transaction that \
+                   `measure` leaves open all is NULL: it has not handed in its counts",
     probe: |_| Box::new(Counters::new(&INSTRUMENT, &[(Reader::Observer, SQL)])),
 };
 

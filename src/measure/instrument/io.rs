@@ -75,9 +75,9 @@ pub const INSTRUMENT: Instrument = Instrument {
          18 on)",
     )],
     options: &[],
-    disturbed_by: "it is of the whole cluster: other sessions in any database; a transaction that \
-                   `measure` leaves open has not handed in its counts; the checkpointer and the \
-                   background writer hand in theirs when they please",
+    disturbed_by: "it is of the whole cluster: other sessions in any database; with a transaction \
+                   that `measure` leaves open all is NULL: it has not handed in its counts; the \
+                   checkpointer and the background writer hand in theirs when they please",
     probe: |_| Box::new(Io::default()),
 };
 
@@ -124,9 +124,12 @@ impl Probe for Io {
     fn after<'a>(
         &'a mut self,
         sessions: &'a mut Sessions<'_>,
-        _: &'a Window,
+        window: &'a Window,
     ) -> LocalBoxFuture<'a, Result<Reading, Unreadable>> {
         async move {
+            if window.in_transaction {
+                return Ok(INSTRUMENT.unknown());
+            }
             flush_statistics(sessions.subject).await?;
             let after = counted(sessions).await?;
             Ok(reading(&changes(after, &self.before)))

@@ -121,6 +121,8 @@ pub struct Window {
     pub statements: Vec<StatementTime>,
     /// From the tag of the last statement with a row count.
     pub rows: Option<u64>,
+    /// A transaction is still open: what it did is not in the cumulative statistics.
+    pub in_transaction: bool,
     /// The statement that `explain` is about.
     pub explained: Option<Explained>,
 }
@@ -159,6 +161,11 @@ impl Instrument {
             tables: self.tables,
             explains: self.name == explain::INSTRUMENT.name,
         }
+    }
+
+    /// A reading of nothing but NULL.
+    fn unknown(&self) -> Reading {
+        self.reading(vec![Value::Null; self.columns.len()])
     }
 
     /// A reading of this instrument's documented columns, in their order.

@@ -171,11 +171,21 @@ fn changes(after: Counted, before: &Counted) -> Counted {
                 .get(&key)
                 .filter(|known| calls(known) <= calls(&after));
             let more = after.iter().zip(known.unwrap_or(&nothing));
-            let more = more.map(|(after, before)| difference(after, before));
+            let more = more.map(|(after, before)| nanoseconds(difference(after, before)));
             (key, more.collect::<Vec<Value>>())
         })
         .filter(|(_, more)| more[0] != zero())
         .collect()
+}
+
+/// A time is a double of milliseconds; the difference of two has more digits than the clock.
+fn nanoseconds(value: Value) -> Value {
+    match value {
+        Value::Number(Number::Finite(number)) => {
+            Value::Number(Number::Finite(number.round(6).normalized()))
+        }
+        other => other,
+    }
 }
 
 fn reading(changes: &Counted) -> Reading {

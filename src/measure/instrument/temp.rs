@@ -25,8 +25,8 @@ pub const INSTRUMENT: Instrument = Instrument {
     tables: &[],
     options: &[],
     disturbed_by: "other sessions in the same database; a file counts once it is removed, so not \
-                   that of a cursor that is still open; a transaction that `measure` leaves open \
-                   has not handed in its counts",
+                   that of a cursor that is still open; with a transaction that `measure` leaves \
+                   open all is NULL: it has not handed in its counts",
     probe: |_| Box::new(Counters::new(&INSTRUMENT, PARTS)),
 };
 

@@ -49,8 +49,8 @@ pub const INSTRUMENT: Instrument = Instrument {
     tables: &[],
     options: &[],
     disturbed_by: "other sessions in the same database, autovacuum and ANALYZE (which correct \
-                   the estimates); a transaction that `measure` leaves open has not handed in its \
-                   counts",
+                   the estimates); with a transaction that `measure` leaves open all is NULL: it \
+                   has not handed in its counts",
     probe: |_| Box::new(Counters::new(&INSTRUMENT, &[(Reader::Observer, SQL)])),
 };
 

@@ -224,7 +224,9 @@ pub fn details(node: &Node) -> Vec<String> {
         let is_counter = ["Blocks", "WAL ", "I/O "]
             .iter()
             .any(|part| name.contains(part));
-        if let Some(line) = several(node, name) {
+        if name == "Disabled" && *value == Json::Boolean(true) {
+            lines.push("Disabled: true".to_owned());
+        } else if let Some(line) = several(node, name) {
             lines.push(line);
         } else if !SAID.contains(&name.as_str())
             && !is_counter
