@@ -4,7 +4,7 @@ use super::Known;
 use super::directives::{Section, Sections};
 use super::fences::Fence;
 use super::front_matter::settings;
-use super::instruments::{instruments, tell_nothing_to_explain, tell_taken_names};
+use super::instruments::{instruments, tell_nothing_to_explain};
 use super::matrix::cells;
 use super::problems::Problems;
 use super::protocol::{runs, sqlstate, timeout};
@@ -113,7 +113,6 @@ pub fn experiment(
     };
     fields.finish(&PHASES);
     tell_adaptive_without_time(&experiment, problems);
-    tell_taken_names(&experiment.instruments, &experiment.collects, problems);
     let measure = &experiment.measure.script;
     tell_nothing_to_explain(&experiment.instruments, measure, known, problems);
     experiment

@@ -6,7 +6,7 @@ use super::sql::is_explainable;
 use super::yaml::{Entry, Node, Value};
 use super::{Known, KnownInstrument};
 use crate::article::{
-    Collect, InstrumentChoice, InstrumentOption, InstrumentOptions, OptionValue, Script, Statement,
+    InstrumentChoice, InstrumentOption, InstrumentOptions, OptionValue, Script, Statement,
 };
 use crate::diagnostic::did_you_mean;
 use crate::source::Spanned;
@@ -59,29 +59,6 @@ fn chosen_with(instrument: KnownInstrument, options: InstrumentOptions) -> Instr
         name: instrument.name.to_owned(),
         options,
         tables: instrument.tables.iter().map(|(name, _)| *name).collect(),
-    }
-}
-
-/// That no `collect` takes the name of a result that is there without it.
-pub fn tell_taken_names(
-    instruments: &[Spanned<InstrumentChoice>],
-    collects: &[Collect],
-    problems: &Problems,
-) {
-    for name in collects.iter().filter_map(|collect| collect.name.as_ref()) {
-        let gives = |choice: &&Spanned<InstrumentChoice>| {
-            choice.value.tables.contains(&name.value.as_str())
-        };
-        let whose = match instruments.iter().find(gives) {
-            Some(instrument) => format!("instrument `{}`", instrument.value.name),
-            None if name.value == "statements" => "every experiment".to_owned(),
-            None => continue,
-        };
-        problems.error(
-            name.span,
-            format!("{whose} gives a result `{}` already", name.value),
-            "name this one otherwise",
-        );
     }
 }
 

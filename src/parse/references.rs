@@ -141,8 +141,12 @@ impl<'a> Names<'a> {
         let mut tables = vec![
             (id.value.clone(), id.span),
             (format!("{}_statements", id.value), id.span),
-            (format!("{}_wal", id.value), id.span),
         ];
+        for instrument in &experiment.instruments {
+            for name in &instrument.value.tables {
+                tables.push((format!("{}_{name}", id.value), instrument.span));
+            }
+        }
         for collect in &experiment.collects {
             if let Some(name) = &collect.name {
                 tables.push((format!("{}_{}", id.value, name.value), name.span));

@@ -145,10 +145,10 @@ fn temporary_files_are_as_large_as_what_was_put_aside() {
         let record = built(&format!(
             "{}
 ```sql experiment spills
---| matrix: {{rows: [10, 100000]}}
+--| matrix: {{count: [10, 100000]}}
 --| session: {{work_mem: 64kB}}
 --| instruments: [temp, explain]
-SELECT count(*) FROM generate_series(1, :rows) AS g;
+SELECT count(*) FROM generate_series(1, :count) AS g;
 ```
 ",
             front(version, "")
@@ -245,7 +245,7 @@ fn processor_time_is_that_of_the_backend_that_works() {
             "{}
 ```sql experiment works
 --| cases:
---|   - {{query: SELECT count(*) FROM generate_series(1, 2000000)}}
+--|   - {{query: \"SELECT count(*) FROM generate_series(1, 2000000)\"}}
 --|   - {{query: SELECT pg_sleep(0.3)}}
 --| instruments: [cpu, time]
 SELECT :'query' \\gexec

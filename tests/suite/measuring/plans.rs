@@ -221,7 +221,7 @@ SELECT count(*) AS left_over FROM child;
         // Raised before it was explained: there is nothing to tell.
         assert_eq!(measured(&record, "as_it_is", "plan_cost"), ["NULL"]);
         let asked = |name| measured(&record, "asked", name);
-        // 1 to 10, of rows 1 to 10: the statement's own result is there.
+        // Of the planner alone: nothing was executed under EXPLAIN.
         assert_eq!(asked("total"), ["55"]);
         assert_eq!(asked("seq_tuples_read"), ["500"]);
         assert_eq!(asked("node_type"), ["Aggregate"]);
@@ -342,6 +342,6 @@ SELECT 1;
 ",
         2,
     );
-    assert!(said.contains("article.md:7:42"), "{said}");
+    assert!(said.contains("article.md:7:41"), "{said}");
     assert!(said.contains("needs PostgreSQL 17 or later"), "{said}");
 }

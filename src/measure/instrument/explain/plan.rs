@@ -187,7 +187,13 @@ impl<'p> Node<'p> {
 
     /// Found in shared buffers and read into them, by the node and those below it.
     pub fn buffers(&self) -> Option<BigDecimal> {
-        Some(self.number("Shared Hit Blocks")? + self.number("Shared Read Blocks")?)
+        Some(self.pages("Shared Hit Blocks")? + self.pages("Shared Read Blocks")?)
+    }
+
+    /// What was counted while it was executed. A plan that was not tells 0 of each.
+    pub fn pages(&self, name: &str) -> Option<BigDecimal> {
+        self.json.field("Actual Loops")?;
+        self.number(name)
     }
 
     pub fn removed(&self) -> Option<BigDecimal> {

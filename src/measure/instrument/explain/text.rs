@@ -56,39 +56,43 @@ fn title(node: &Node) -> String {
         title.push_str(" Backward");
     }
     let index = node.text("Index Name");
-    let mut on = node.text("Relation Name").map(str::to_owned);
-    if let (Some(on), Some(schema)) = (&mut on, node.text("Schema")) {
-        *on = format!("{schema}.{on}");
-    }
-    let on = on
-        .or_else(|| node.text("Function Name").map(str::to_owned))
-        .or_else(|| node.text("Table Function Name").map(str::to_owned))
-        .or_else(|| node.text("CTE Name").map(str::to_owned))
-        .or_else(|| node.text("Tuplestore Name").map(str::to_owned));
-    match (index, &on) {
-        (Some(index), Some(_)) => {
-            let _ = write!(title, " using {index}");
-        }
-        (Some(index), None) => {
-            let _ = write!(title, " on {index}");
-        }
-        (None, _) => {}
+    let names = [
+        "Relation Name",
+        "Function Name",
+        "Table Function Name",
+        "CTE Name",
+        "Tuplestore Name",
+    ];
+    let on = names.iter().find_map(|name| node.text(name));
+    if let Some(index) = index {
+        let before = if on.is_some() { "using" } else { "on" };
+        let _ = write!(title, " {before} {}", identifier(index));
     }
     let alias = node.text("Alias");
-    match (&on, alias) {
-        (Some(on), alias) => {
-            let _ = write!(title, " on {on}");
-            let bare = on.rsplit('.').next().unwrap_or_default();
-            if let Some(alias) = alias.filter(|alias| *alias != bare) {
-                let _ = write!(title, " {alias}");
-            }
+    if let Some(on) = on {
+        title.push_str(" on ");
+        if let Some(schema) = node.text("Schema") {
+            let _ = write!(title, "{}.", identifier(schema));
         }
-        (None, Some(alias)) => {
-            let _ = write!(title, " on {alias}");
+        title.push_str(&identifier(on));
+        if let Some(alias) = alias.filter(|alias| *alias != on) {
+            let _ = write!(title, " {}", identifier(alias));
         }
-        (None, None) => {}
+    } else if let Some(alias) = alias {
+        let _ = write!(title, " on {}", identifier(alias));
     }
     title
+}
+
+/// Quoted where SQL would need it but for key words, of which the JSON says nothing.
+fn identifier(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let begins = name.starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
+    if begins && name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
 }
 
 fn kind(node: &Node) -> String {
@@ -221,6 +225,8 @@ pub fn details(node: &Node) -> Vec<String> {
     };
     let mut lines = Vec::new();
     for (name, value) in fields {
+        // In the text format only where it is above 0.
+        let is_left_out = name.starts_with("Rows Removed") || name == "Subplans Removed";
         let is_counter = ["Blocks", "WAL ", "I/O "]
             .iter()
             .any(|part| name.contains(part));
@@ -230,7 +236,7 @@ pub fn details(node: &Node) -> Vec<String> {
             lines.push(line);
         } else if !SAID.contains(&name.as_str())
             && !is_counter
-            && !(name.starts_with("Rows Removed") && value.text() == Some("0"))
+            && !(is_left_out && value.text() == Some("0"))
         {
             lines.push(format!("{name}: {}", plain(value)));
         }
