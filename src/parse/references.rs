@@ -164,7 +164,7 @@ impl<'a> Names<'a> {
                 self.problems.error(
                     span,
                     format!("`measured.{table}` would be two tables"),
-                    "another experiment or `collect` gives a table of that name already; rename one",
+                    "another experiment, a `collect` or an instrument gives a table of that name already; rename one",
                 );
             }
         }

@@ -1,7 +1,7 @@
 //! Articles for the tests of later stages, read from text.
 
 use super::{Known, KnownInstrument, parse};
-use crate::article::Article;
+use crate::article::{Article, InstrumentOption, OptionValue};
 use crate::source::Source;
 use std::path::Path;
 
@@ -10,6 +10,14 @@ pub const INSTRUMENTS: [KnownInstrument; 4] = [
     KnownInstrument::plain("time"),
     KnownInstrument {
         tables: &[("wal", "each record type")],
+        options: &[InstrumentOption {
+            name: "images",
+            default: OptionValue::Boolean(true),
+            words: &[],
+            needs: None,
+            minimum_version: 16,
+            description: "of this catalogue alone",
+        }],
         ..KnownInstrument::plain("wal")
     },
     KnownInstrument::plain("hot"),

@@ -476,7 +476,7 @@ fn mistakes_in_claims_tables_and_charts_are_told() {
         (
             fenced("experiment e_w", "SELECT 1;"),
             vec![
-                "12:19 `measured.e_w` would be two tables (another experiment or `collect` gives a table of that name already; rename one)",
+                "12:19 `measured.e_w` would be two tables (another experiment, a `collect` or an instrument gives a table of that name already; rename one)",
             ],
         ),
     ];
