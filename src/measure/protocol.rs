@@ -68,8 +68,8 @@ pub async fn run(
 
 /// The `16` of `16.15`.
 fn major(version: &str) -> u32 {
-    let digits = version.split('.').next().unwrap_or_default();
-    digits.parse().unwrap_or(0)
+    let digits = version.split(|c: char| !c.is_ascii_digit()).next();
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
 /// `indexes=8 fillfactor=90`, or nothing where there is no matrix.

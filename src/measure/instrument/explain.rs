@@ -310,6 +310,9 @@ pub fn shape(plan: &str) -> Option<String> {
     Some(Plan::parse(plan)?.shape())
 }
 
+/// Whoever expected an error has one, and nothing can be asked.
+const FAILED_TRANSACTION: &str = "25P02";
+
 struct Explain {
     options: InstrumentOptions,
 }
@@ -343,7 +346,22 @@ impl Probe for Explain {
             let json = match &explained.plan {
                 Some(plan) => plan.clone(),
                 None if analyzes(&self.options) => return Ok(reading(None, "")),
-                None => self.asked(sessions, &explained.sql).await?,
+                None => match self.asked(sessions, &explained.sql).await {
+                    Ok(plan) => plan,
+                    Err(SessionError::Sql(error)) if error.sqlstate == FAILED_TRANSACTION => {
+                        return Ok(reading(None, ""));
+                    }
+                    Err(SessionError::Sql(error)) => {
+                        return Err(Unreadable::Refused {
+                            message: format!(
+                                "after `measure` its statement is explained no more: {}",
+                                error.message
+                            ),
+                            hint: "`analyze: true` explains it while it runs",
+                        });
+                    }
+                    Err(lost) => return Err(lost.into()),
+                },
             };
             match Plan::parse(&json) {
                 Some(plan) => Ok(reading(Some(&plan), &json)),

@@ -92,18 +92,11 @@ impl Probe for Locks {
     fn after<'a>(
         &'a mut self,
         sessions: &'a mut Sessions<'_>,
-        _: &'a Window,
+        window: &'a Window,
     ) -> LocalBoxFuture<'a, Result<Reading, Unreadable>> {
         async move {
             let pid = sessions.subject.backend_pid();
-            let state = sessions
-                .observer
-                .execute(&format!(
-                    "SELECT state FROM pg_catalog.pg_stat_get_activity({pid})"
-                ))
-                .await?;
-            let state = state.rows.into_iter().flatten().flatten().next();
-            if !state.is_some_and(|state| state.starts_with("idle in transaction")) {
+            if !window.in_transaction {
                 return Err(Unreadable::Refused {
                     message: "`locks` finds none: the transaction of `measure` has ended, and its \
                               locks with it"

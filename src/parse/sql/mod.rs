@@ -58,7 +58,7 @@ pub fn is_explainable(statement: &Statement) -> bool {
     let first = words.first().map_or("", String::as_str);
     let kind = match first {
         "select" | "insert" | "update" | "delete" | "merge" | "values" | "table" | "with"
-        | "execute" | "declare" => true,
+        | "execute" => true,
         // `CREATE TABLE … AS`; in a list of columns `as` stands for generated ones, behind ALWAYS.
         "create" => {
             let kind = words[1..].iter().find(|word| {
@@ -76,7 +76,6 @@ pub fn is_explainable(statement: &Statement) -> bool {
             });
             query && kind.is_some_and(|kind| kind == "table" || kind == "materialized")
         }
-        "refresh" => true,
         _ => false,
     };
     kind && statement.terminator == Terminator::Semicolon

@@ -345,3 +345,33 @@ SELECT 1;
     assert!(said.contains("article.md:7:41"), "{said}");
     assert!(said.contains("needs PostgreSQL 17 or later"), "{said}");
 }
+
+#[test]
+fn what_can_be_explained_no_more_is_null_or_told() {
+    let experiment = |more: &str, measure: &str| {
+        format!(
+            "
+```sql experiment e
+{more}--| instruments: [{{explain: {{analyze: false}}}}]
+--| measure:
+BEGIN;
+CREATE TEMP TABLE t ON COMMIT DROP AS SELECT 1 AS a \\gexec
+SELECT a FROM t;
+{measure};
+```
+"
+        )
+    };
+    let expected = experiment(
+        "--| expect_error: \"22012\"\n",
+        "CREATE VIEW v AS SELECT 1; DO $$ BEGIN PERFORM 1 / 0; END $$",
+    );
+    let record = built(&expected);
+    assert_eq!(measured(&record, "e", "plan_cost"), ["NULL"]);
+    let said = refused(&experiment("", "COMMIT"), 2);
+    assert!(said.contains("relation \"t\" does not exist"), "{said}");
+    assert!(
+        said.contains("`analyze: true` explains it while it runs"),
+        "{said}"
+    );
+}

@@ -226,7 +226,8 @@ pub fn details(node: &Node) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, value) in fields {
         // In the text format only where it is above 0.
-        let is_left_out = name.starts_with("Rows Removed") || name == "Subplans Removed";
+        let is_positive = name.starts_with("Rows Removed") || name == "Subplans Removed";
+        let is_left_out = is_positive && value.text() == Some("0");
         let is_counter = ["Blocks", "WAL ", "I/O "]
             .iter()
             .any(|part| name.contains(part));
@@ -234,10 +235,7 @@ pub fn details(node: &Node) -> Vec<String> {
             lines.push("Disabled: true".to_owned());
         } else if let Some(line) = several(node, name) {
             lines.push(line);
-        } else if !SAID.contains(&name.as_str())
-            && !is_counter
-            && !(is_left_out && value.text() == Some("0"))
-        {
+        } else if !(is_counter || is_left_out || SAID.contains(&name.as_str())) {
             lines.push(format!("{name}: {}", plain(value)));
         }
     }
