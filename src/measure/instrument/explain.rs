@@ -209,7 +209,8 @@ const COLUMNS: &[ColumnDescription] = &[
         "sort_space_kb",
         "numeric",
         "kB",
-        "Sort Space Used of the first sort (1 kB is 1024 B)",
+        "Sort Space Used of the first sort (1 kB is 1024 B); NULL where it is `still in progress`, \
+         as Postgres says of a single column under LIMIT",
     ),
     column(
         "sort_space_type",
@@ -462,7 +463,13 @@ fn sort_of<'p>(node: &Node<'p>) -> Option<[Option<&'p str>; 3]> {
     let sorted = |json: &'p Json| {
         let method = of(json, "Sort Method")?;
         let (used, kind) = (of(json, "Sort Space Used"), of(json, "Sort Space Type"));
-        Some([Some(method), used, kind])
+        // Under a LIMIT Postgres says 0 kB of a sort of a single column, and has not looked.
+        let looked = method != "still in progress";
+        Some([
+            Some(method),
+            used.filter(|_| looked),
+            kind.filter(|_| looked),
+        ])
     };
     let workers = node.json.field("Workers").map_or(&[][..], Json::items);
     sorted(node.json).or_else(|| workers.iter().find_map(sorted))

@@ -220,6 +220,20 @@ fn a_sort_is_told_by_whoever_sorted() {
 }
 
 #[test]
+fn a_sort_that_was_not_looked_at_has_no_space() {
+    let json = r#"[{"Plan": {"Node Type": "Sort", "Sort Method": "still in progress",
+        "Sort Space Used": 0, "Sort Space Type": "Memory"}}]"#;
+    assert_eq!(
+        columns(json),
+        [
+            "sort_method=still in progress",
+            "node_type=Sort",
+            "node_types=Sort"
+        ]
+    );
+}
+
+#[test]
 fn nodes_are_called_as_the_text_format_calls_them() {
     for (node, title) in [
         (
