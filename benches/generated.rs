@@ -127,7 +127,10 @@ pub fn article(text: String, folder: &Path) -> Article {
     let source = Source::new(path.display().to_string(), &path, text);
     let known = Known {
         versions: &[VERSION.to_owned()],
-        instruments: &INSTRUMENTS.iter().map(|one| one.name).collect::<Vec<_>>(),
+        instruments: &INSTRUMENTS
+            .iter()
+            .map(|one| one.known())
+            .collect::<Vec<_>>(),
         charts: &CHARTS.iter().map(|one| one.name).collect::<Vec<_>>(),
         lint_rules: &RULES.iter().map(|one| one.name).collect::<Vec<_>>(),
     };

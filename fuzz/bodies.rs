@@ -44,7 +44,10 @@ fn one_article(text: String) {
     let source = Source::new("a/article.md", "a/article.md", text);
     let known = Known {
         versions: &["16.15".to_owned()],
-        instruments: &INSTRUMENTS.iter().map(|one| one.name).collect::<Vec<_>>(),
+        instruments: &INSTRUMENTS
+            .iter()
+            .map(|one| one.known())
+            .collect::<Vec<_>>(),
         charts: &CHARTS.iter().map(|one| one.name).collect::<Vec<_>>(),
         lint_rules: &RULES.iter().map(|one| one.name).collect::<Vec<_>>(),
     };

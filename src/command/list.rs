@@ -75,6 +75,24 @@ fn instruments() -> String {
                 column.name, column.type_name, column.unit, column.description
             );
         }
+        for (name, rows) in instrument.tables {
+            let _ = writeln!(text, "    measured.<experiment>_{name}: {rows}");
+        }
+        for option in instrument.options {
+            let since = match option.minimum_version > instrument.minimum_version {
+                true => format!(" (PostgreSQL {} and later)", option.minimum_version),
+                false => String::new(),
+            };
+            let words = match option.words.is_empty() {
+                true => "true or false".to_owned(),
+                false => option.words.join(", "),
+            };
+            let _ = writeln!(
+                text,
+                "    option {}: {words}; {} unless said otherwise: {}{since}",
+                option.name, option.default, option.description
+            );
+        }
         let _ = writeln!(text, "  disturbed by: {}\n", instrument.disturbed_by);
     }
     text

@@ -6,8 +6,8 @@ use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::engine::pins::Pins;
 use crate::exit_code::Failure;
 use crate::lint::RULES;
-use crate::measure::instrument::INSTRUMENTS;
-use crate::parse::{self, Known};
+use crate::measure::instrument::{INSTRUMENTS, Instrument};
+use crate::parse::{self, Known, KnownInstrument};
 use crate::record::store::Store;
 use crate::source::Source;
 use std::collections::BTreeMap;
@@ -253,7 +253,7 @@ pub fn read(path: &Path, pins: &Pins) -> Result<Article, Failure> {
 pub fn parsed(source: Arc<Source>, pins: &Pins) -> Result<Article, Failure> {
     let directory = folder_of(&source.path).to_owned();
     let slug = slug(&directory);
-    let instruments: Vec<&str> = INSTRUMENTS.iter().map(|entry| entry.name).collect();
+    let instruments: Vec<KnownInstrument> = INSTRUMENTS.iter().map(Instrument::known).collect();
     let charts: Vec<&str> = CHARTS.iter().map(|entry| entry.name).collect();
     let rules: Vec<&str> = RULES.iter().map(|entry| entry.name).collect();
     let known = Known {

@@ -3,13 +3,16 @@
 //! many runs of a cell have is said once ([`sentences`]).
 
 mod cpu;
+mod emulated;
 mod found;
+mod plans;
 mod runs;
 
 pub use found::{Found, sentences};
+pub use plans::doubts as of_plans;
 pub use runs::doubts as of_runs;
 
-use super::instrument::{StatementTime, Window};
+use super::instrument::{CUMULATIVE, StatementTime, Window};
 use crate::article::Experiment;
 use crate::engine::session::Session;
 use crate::parse::sql::words;
@@ -27,14 +30,27 @@ const STEAL: f64 = 0.05;
 pub struct Watch {
     checkpoint: Option<String>,
     autovacuum: Option<Autovacuum>,
+    /// When statistics were reset last; outer None: nothing reads them.
+    statistics: Option<Option<String>>,
     cpu: CpuState,
 }
 
 impl Watch {
-    pub async fn begin(control: &mut Session, observer: &mut Session) -> Self {
+    pub async fn begin(
+        control: &mut Session,
+        observer: &mut Session,
+        experiment: &Experiment,
+    ) -> Self {
+        let reads_statistics = CUMULATIVE
+            .iter()
+            .any(|name| experiment.instrument(name).is_some());
         Self {
             checkpoint: checkpoint(control).await,
             autovacuum: autovacuum(observer).await,
+            statistics: match reads_statistics {
+                true => Some(reset(observer).await),
+                false => None,
+            },
             cpu: CpuState::read(control).await,
         }
     }
@@ -67,6 +83,14 @@ impl Watch {
         if works(&self.autovacuum) || works(&vacuumed) || vacuumed != self.autovacuum {
             doubt(Kind::Autovacuum, 0.0);
         }
+        if let Some(before) = self.statistics {
+            if window.in_transaction {
+                doubt(Kind::StatisticsPending, 0.0);
+            }
+            if reset(observer).await != before {
+                doubt(Kind::StatisticsReset, 0.0);
+            }
+        }
         let elapsed_ms: f64 = window
             .statements
             .iter()
@@ -98,6 +122,12 @@ impl Watch {
     }
 }
 
+/// Whether the server's program is for another processor than this machine has.
+pub async fn is_emulated(control: &mut Session) -> bool {
+    let version = first_cell(control, "SELECT pg_catalog.version()").await;
+    emulated::is_emulated(&version.unwrap_or_default(), std::env::consts::ARCH)
+}
+
 /// Whether `measure` itself asks for a checkpoint, or for something that makes one.
 pub fn own_checkpoint(experiment: &Experiment) -> bool {
     experiment
@@ -124,6 +154,17 @@ async fn checkpoint(control: &mut Session) -> Option<String> {
     first_cell(
         control,
         "SELECT checkpoint_lsn FROM pg_catalog.pg_control_checkpoint()",
+    )
+    .await
+}
+
+/// When the statistics of the experiment's database or of pg_stat_io were reset last.
+async fn reset(observer: &mut Session) -> Option<String> {
+    first_cell(
+        observer,
+        "SELECT concat(pg_catalog.pg_stat_get_db_stat_reset_time(oid), \
+         (SELECT max(stats_reset) FROM pg_catalog.pg_stat_io)) \
+         FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()",
     )
     .await
 }

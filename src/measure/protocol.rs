@@ -3,13 +3,14 @@
 
 use super::doubts::{self, Found, Watch};
 use super::fixture::{self, author_session};
-use super::instrument::{INSTRUMENTS, Instrument, Probe, Sessions, Window};
+use super::instrument::{self, INSTRUMENTS, Instrument, Probe, Sessions, Unreadable, Window};
 use super::sample::{RowBuilder, statements_table, typed, unfit};
 use super::script::{self, Ran, Rules, ScriptError};
 use super::settings::tool_session;
 use super::{Progress, Request};
 use crate::article::{
-    Collect, CollectSession, Connect, Experiment, Fresh, Order, Phase, Runs, Scalar, Variables,
+    Collect, CollectSession, Connect, Experiment, Fresh, InstrumentChoice, Order, Phase, Runs,
+    Scalar, Variables,
 };
 use crate::diagnostic::Diagnostic;
 use crate::engine::Server;
@@ -19,6 +20,7 @@ use crate::parse::sql::expand_text;
 use crate::quantity::{Column, Table, Value};
 use crate::record::Sample;
 use crate::record::store::{ResultWriter, StoredExperiment};
+use crate::source::{Span, Spanned};
 use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -31,11 +33,20 @@ pub async fn run(
     mut writer: ResultWriter,
     progress: &dyn Progress,
 ) -> Result<(), Failure> {
-    let control = tool_session(server).await?;
+    let experiment = request.experiment;
+    let major = major(&server.environment().version);
+    let refused = instrument::refused(&request.article.source, experiment, major);
+    if !refused.is_empty() {
+        return Err(Failure::Article(refused));
+    }
+    let mut control = tool_session(server).await?;
+    let is_emulated = doubts::is_emulated(&mut control).await;
     let mut protocol = Protocol {
         server,
         request,
         control,
+        major,
+        is_emulated,
         progress,
         doubts: Vec::new(),
     };
@@ -48,10 +59,17 @@ pub async fn run(
         Order::Interleave => protocol.interleaved(&cells, &mut writer).await?,
     };
     samples.extend(units);
-    let late = doubts::sentences(&doubts::of_runs(&samples), |cell| {
-        prefix(&cell_label(request.experiment, cell))
-    });
+    let mut found = doubts::of_runs(&samples);
+    let warmups = request.resolved.warmup_runs(experiment);
+    found.extend(doubts::of_plans(&samples, experiment, warmups));
+    let late = doubts::sentences(&found, |cell| prefix(&cell_label(experiment, cell)));
     writer.finished(&late)
+}
+
+/// The `16` of `16.15`.
+fn major(version: &str) -> u32 {
+    let digits = version.split(|c: char| !c.is_ascii_digit()).next();
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
 /// `indexes=8 fillfactor=90`, or nothing where there is no matrix.
@@ -79,6 +97,10 @@ struct Protocol<'a> {
     request: &'a Request<'a>,
     /// The tool's own connection, as superuser, in the tool's database.
     control: Session,
+    /// Major version of the server.
+    major: u32,
+    /// The server's program is for another processor than the machine has.
+    is_emulated: bool,
     progress: &'a dyn Progress,
     /// Of cells that are not stored yet.
     doubts: Vec<Found>,
@@ -361,10 +383,11 @@ impl Protocol<'_> {
         }
         self.activity(cell, &format!("run {run}"));
         let mut probes = probes(experiment);
-        let watch = Watch::begin(&mut self.control, &mut state.observer).await;
-        for probe in probes.iter_mut().rev() {
-            let mut sessions = sessions(&mut self.control, state);
-            probe.before(&mut sessions).await.map_err(Failure::from)?;
+        let watch = Watch::begin(&mut self.control, &mut state.observer, experiment).await;
+        for (choice, probe) in probes.iter_mut().rev() {
+            let mut sessions = sessions(&mut self.control, state, self.major);
+            let before = probe.before(&mut sessions).await;
+            before.map_err(|error| self.reading_failure(cell, run, choice.span, error))?;
         }
         let received = state.subject.received_bytes();
         let ran = self.window(cell, run, state).await?;
@@ -373,15 +396,17 @@ impl Protocol<'_> {
             rows: ran.rows,
             received_bytes: (state.subject.received_bytes().zip(received))
                 .map(|(after, before)| after.saturating_sub(before)),
+            in_transaction: ran.in_transaction,
+            explained: ran.explained.clone(),
         };
         let mut row = RowBuilder::new(self.request);
         let mut results = IndexMap::new();
-        for probe in &mut probes {
-            let mut sessions = sessions(&mut self.control, state);
+        for (choice, probe) in &mut probes {
+            let mut sessions = sessions(&mut self.control, state, self.major);
             let reading = probe
                 .after(&mut sessions, &window)
                 .await
-                .map_err(|error| self.reading_failure(cell, run, error))?;
+                .map_err(|error| self.reading_failure(cell, run, choice.span, error))?;
             for (column, value) in reading.columns {
                 row.push_own(column, value)?;
             }
@@ -422,7 +447,7 @@ impl Protocol<'_> {
         let (control, observer) = (&mut self.control, &mut state.observer);
         let found = watch.end(control, observer, window, own_checkpoint, (cell, run));
         self.doubts.extend(found.await);
-        if self.server.emulation().is_some() {
+        if self.is_emulated || self.server.emulation().is_some() {
             self.doubts.push(Found::emulated(cell, run));
         }
     }
@@ -437,10 +462,12 @@ impl Protocol<'_> {
         let State {
             subject, variables, ..
         } = state;
-        let measured = script::run(
+        let explain = explain(experiment, self.major);
+        let measured = script::run_explained(
             subject,
             Some(&mut self.control),
             &experiment.measure.script,
+            explain.as_ref(),
             variables,
             rules,
         )
@@ -466,22 +493,36 @@ impl Protocol<'_> {
     }
 
     /// That an instrument cannot read is our bug, unless the log is gone that it would read.
-    fn reading_failure(&self, cell: usize, run: u32, error: SessionError) -> Failure {
+    fn reading_failure(
+        &self,
+        cell: usize,
+        run: u32,
+        instrument: Span,
+        error: Unreadable,
+    ) -> Failure {
         const UNDEFINED_FILE: &str = "58P01";
         match error {
-            SessionError::Sql(error) if error.sqlstate == UNDEFINED_FILE => Failure::article(
-                Diagnostic::error(format!(
-                    "the write-ahead log of this run is gone before it could be read: {}",
-                    error.message
-                ))
-                .at(&self.request.article.source, self.experiment().measure.span)
-                .note(format!("{}, run {run}", self.place(cell, "measure")))
-                .hint(
-                    "a checkpoint removed it: raise `max_wal_size` or `wal_keep_size` under \
-                     `postgres: {settings: …}`",
-                ),
+            Unreadable::Refused { message, hint } => Failure::article(
+                Diagnostic::error(message)
+                    .at(&self.request.article.source, instrument)
+                    .note(format!("{}, run {run}", self.place(cell, "measure")))
+                    .hint(hint),
             ),
-            error => error.into(),
+            Unreadable::Session(SessionError::Sql(error)) if error.sqlstate == UNDEFINED_FILE => {
+                Failure::article(
+                    Diagnostic::error(format!(
+                        "the write-ahead log of this run is gone before it could be read: {}",
+                        error.message
+                    ))
+                    .at(&self.request.article.source, self.experiment().measure.span)
+                    .note(format!("{}, run {run}", self.place(cell, "measure")))
+                    .hint(
+                        "a checkpoint removed it: raise `max_wal_size` or `wal_keep_size` under \
+                     `postgres: {settings: …}`",
+                    ),
+                )
+            }
+            Unreadable::Session(error) => error.into(),
         }
     }
 
@@ -617,26 +658,35 @@ impl Protocol<'_> {
     }
 }
 
-fn sessions<'s>(control: &'s mut Session, state: &'s mut State) -> Sessions<'s> {
+fn sessions<'s>(control: &'s mut Session, state: &'s mut State, major: u32) -> Sessions<'s> {
     Sessions {
         subject: &mut state.subject,
         control,
         observer: &mut state.observer,
+        database: &state.database,
+        major,
     }
 }
 
-/// One of each instrument the experiment reads, in the order of the catalogue: `wal` is its first,
-/// so that its position is read first after a window, and last before it.
-fn probes(experiment: &Experiment) -> Vec<Box<dyn Probe>> {
-    let chosen = |instrument: &&Instrument| {
+/// One of each instrument the experiment reads, with its place in the article, in the order of the
+/// catalogue.
+fn probes(experiment: &Experiment) -> Vec<(&Spanned<InstrumentChoice>, Box<dyn Probe>)> {
+    let chosen = |instrument: &Instrument| {
         let mut choices = experiment.instruments.iter();
-        choices.any(|choice| choice.value.name == instrument.name)
+        let choice = choices.find(|choice| choice.value.name == instrument.name)?;
+        Some((choice, (instrument.probe)(&choice.value.options)))
     };
-    INSTRUMENTS
-        .iter()
-        .filter(chosen)
-        .map(|instrument| (instrument.probe)())
-        .collect()
+    INSTRUMENTS.iter().filter_map(chosen).collect()
+}
+
+/// The statement that `explain` is about, and what stands before it.
+fn explain(experiment: &Experiment, major: u32) -> Option<script::Explain> {
+    let options = experiment.instrument(instrument::explain::INSTRUMENT.name)?;
+    let analyzes = instrument::explain::analyzes(options);
+    Some(script::Explain {
+        statement: instrument::explain::statement(&experiment.measure.script)?,
+        prefix: analyzes.then(|| instrument::explain::prefix(options, major)),
+    })
 }
 
 async fn script_rollback(session: &mut Session) -> Result<(), Failure> {

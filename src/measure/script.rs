@@ -1,7 +1,7 @@
 //! Runs the SQL of a phase as psql would: statement by statement, variables filled in, `\gexec`
 //! and `\gset` applied. Every error of Postgres comes back at its place in the article.
 
-use super::instrument::StatementTime;
+use super::instrument::{Explained, StatementTime, explain};
 use crate::article::{Scalar, Script, Statement, Terminator, Variables};
 use crate::diagnostic::Diagnostic;
 use crate::engine::session::{Session, SessionError, SqlError, StatementResult};
@@ -28,6 +28,16 @@ pub struct Ran {
     pub last: Option<(String, StatementResult)>,
     /// The script left a transaction open.
     pub in_transaction: bool,
+    /// The statement that was to be explained.
+    pub explained: Option<Explained>,
+}
+
+/// Which statement of a script is explained.
+#[derive(Clone, Debug)]
+pub struct Explain {
+    pub statement: usize,
+    /// `EXPLAIN (ANALYZE …) `, which then stands before it; None: it is run as it is, and noted.
+    pub prefix: Option<String>,
 }
 
 /// Why a script stopped.
@@ -63,22 +73,41 @@ const SERVER_CLOCK_STATEMENTS: usize = 100;
 /// server's clock is read after it, outside the statement's own time.
 pub async fn run(
     session: &mut Session,
-    mut server_clock: Option<&mut Session>,
+    server_clock: Option<&mut Session>,
     script: &Script,
     variables: &mut Variables,
     rules: Rules<'_>,
 ) -> Result<Ran, (Ran, ScriptError)> {
+    run_explained(session, server_clock, script, None, variables, rules).await
+}
+
+/// Runs `script`, with one of its statements explained.
+pub async fn run_explained(
+    session: &mut Session,
+    mut server_clock: Option<&mut Session>,
+    script: &Script,
+    explain: Option<&Explain>,
+    variables: &mut Variables,
+    rules: Rules<'_>,
+) -> Result<Ran, (Ran, ScriptError)> {
     let mut ran = Ran::default();
-    for statement in &script.statements {
-        let step = step(
-            session,
-            server_clock.as_deref_mut(),
-            statement,
-            variables,
-            rules,
-            &mut ran,
-        );
-        if let Err(error) = step.await {
+    for (index, statement) in script.statements.iter().enumerate() {
+        let clock = server_clock.as_deref_mut();
+        let done = match explain.filter(|explain| explain.statement == index) {
+            Some(explain) => {
+                explained(
+                    session,
+                    clock,
+                    (statement, explain),
+                    variables,
+                    rules,
+                    &mut ran,
+                )
+                .await
+            }
+            None => step(session, clock, statement, variables, rules, &mut ran).await,
+        };
+        if let Err(error) = done {
             return Err((ran, error));
         }
     }
@@ -100,6 +129,7 @@ async fn step(
         expanded: &expanded,
         rules,
         generated: false,
+        before: 0,
     };
     let result = timed(
         session,
@@ -124,6 +154,47 @@ async fn step(
         }
     }
     ran.last = Some((expanded.sql, result));
+    Ok(())
+}
+
+/// A statement under EXPLAIN, or as it is with its text noted. What EXPLAIN gives is a plan and no
+/// result of the statement; how many rows there were stands in the plan.
+async fn explained(
+    session: &mut Session,
+    server_clock: Option<&mut Session>,
+    (statement, explain): (&Statement, &Explain),
+    variables: &mut Variables,
+    rules: Rules<'_>,
+    ran: &mut Ran,
+) -> Result<(), ScriptError> {
+    let expanded = expand(statement, variables, rules.source)
+        .map_err(|diagnostic| ScriptError::Article(Box::new(diagnostic)))?;
+    let sql = expanded.sql.clone();
+    let Some(prefix) = &explain.prefix else {
+        step(session, server_clock, statement, variables, rules, ran).await?;
+        ran.explained = Some(Explained { sql, plan: None });
+        return Ok(());
+    };
+    let place = Place {
+        statement,
+        expanded: &expanded,
+        rules,
+        generated: false,
+        before: prefix.chars().count(),
+    };
+    let explaining = format!("{prefix}{sql}");
+    let result = timed(session, server_clock, &explaining, &place, ran).await?;
+    let plan = explain::plan_text(&result.rows);
+    let rows = explain::rows(&plan);
+    if let Some(time) = ran.statements.last_mut() {
+        time.rows = rows;
+    }
+    ran.rows = rows.or(ran.rows);
+    ran.last = None;
+    ran.explained = Some(Explained {
+        sql,
+        plan: Some(plan),
+    });
     Ok(())
 }
 
@@ -167,11 +238,12 @@ async fn timed(
     Ok(result)
 }
 
-/// How long the backend's latest statement took by the server's clock.
+/// How long the backend's latest statement took by the server's clock. Of the function, not of the
+/// view pg_stat_activity: that reads two tables of the catalog, which `io` would count.
 async fn server_ms(clock: &mut Session, pid: i32) -> Option<f64> {
     let sql = format!(
         "SELECT 1000 * extract(epoch FROM state_change - query_start) \
-         FROM pg_catalog.pg_stat_activity WHERE pid = {pid}"
+         FROM pg_catalog.pg_stat_get_activity({pid})"
     );
     let result = clock.execute(&sql).await.ok()?;
     result.rows.first()?.first()?.as_deref()?.parse().ok()
@@ -239,6 +311,8 @@ struct Place<'a> {
     rules: Rules<'a>,
     /// By `\gexec`: positions are then in the generated text.
     generated: bool,
+    /// Characters that were put before the statement.
+    before: usize,
 }
 
 impl Place<'_> {
@@ -276,6 +350,7 @@ impl Place<'_> {
         }
         let span = match error.position {
             Some(position) if !self.generated => {
+                let position = position.saturating_sub(self.before);
                 let start = self.expanded.source_offset(position);
                 self.rules.source.word_at(start)
             }

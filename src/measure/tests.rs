@@ -212,3 +212,56 @@ async fn too_short_a_time_is_doubted_and_a_named_column_comes_once() {
         assert!(problems[0].place.is_some());
     }
 }
+
+/// Kinds and sentences of the doubts about one cell whose runs take these milliseconds.
+async fn told_of(times: &[&str], more: &str) -> Vec<(String, String)> {
+    let answers: String = times
+        .iter()
+        .map(|time| {
+            format!("  - {{sql: SELECT 1 AS n, columns: [n], rows: [[1]], elapsed_ms: {time}}}\n")
+        })
+        .collect();
+    let answers =
+        format!("answers:\n{answers}{more}\n  - {{match: \"SELECT pg_catalog.*\", rows: [[x]]}}");
+    let article = experiment_text(&format!(
+        "--| instruments: [time]\n--| runs: {}\n--| measure:\nSELECT 1 AS n;",
+        times.len()
+    ));
+    let folder = tempfile::tempdir().unwrap();
+    measured(&article, &answers, None, folder.path())
+        .await
+        .unwrap();
+    let doubts = stored(folder.path()).doubts.into_iter();
+    doubts.map(|doubt| (doubt.kind, doubt.message)).collect()
+}
+
+#[tokio::test]
+async fn outliers_and_drift_are_doubted_from_the_times_of_the_runs() {
+    let told = told_of(&["100", "101", "99", "100", "300"], "").await;
+    let expected = "run 5: took 3.00 times the cell's median";
+    assert_eq!(told, [("outlier".to_owned(), expected.to_owned())]);
+    let told = told_of(&["100", "110", "120", "130", "140", "150"], "").await;
+    let expected = "runs 1 to 6: the time grew by 40 % from the first to the last";
+    assert_eq!(told, [("drift".to_owned(), expected.to_owned())]);
+    assert!(
+        told_of(&["100", "101", "99", "100", "102"], "")
+            .await
+            .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_runs_in_an_emulator_is_doubted() {
+    let version = |machine: &str| {
+        format!(
+            "  - {{sql: SELECT pg_catalog.version(), rows: [[\"PostgreSQL 16.15 on {machine}-pc-linux-gnu, compiled\"]]}}"
+        )
+    };
+    let own = std::env::consts::ARCH;
+    let other = if own == "x86_64" { "aarch64" } else { "x86_64" };
+    let told = told_of(&["100", "100"], &version(other)).await;
+    let expected =
+        "runs 1 and 2: the server's program is for another processor and ran in an emulator";
+    assert_eq!(told, [("emulated".to_owned(), expected.to_owned())]);
+    assert!(told_of(&["100", "100"], &version(own)).await.is_empty());
+}

@@ -4,9 +4,10 @@ use super::Known;
 use super::directives::{Section, Sections};
 use super::fences::Fence;
 use super::front_matter::settings;
+use super::instruments::{instruments, tell_nothing_to_explain};
 use super::matrix::cells;
 use super::problems::Problems;
-use super::protocol::{instruments, runs, sqlstate, timeout};
+use super::protocol::{runs, sqlstate, timeout};
 use super::read::{Fields, not_supported_yet};
 use super::sql;
 use super::yaml::{Entry, Node, Value};
@@ -112,6 +113,8 @@ pub fn experiment(
     };
     fields.finish(&PHASES);
     tell_adaptive_without_time(&experiment, problems);
+    let measure = &experiment.measure.script;
+    tell_nothing_to_explain(&experiment.instruments, measure, known, problems);
     experiment
 }
 

@@ -12,6 +12,7 @@ mod fences;
 mod fill_in;
 mod front_matter;
 mod inline;
+mod instruments;
 mod markdown;
 mod matrix;
 mod problems;
@@ -34,7 +35,8 @@ pub use markdown::{MASK, markdown_options, mask};
 pub use references::FILL_IN_ROOTS;
 
 use crate::article::{
-    Article, Block, BlockKind, FrontMatter, LinkTarget, Prose, TextWithFillIns, texts,
+    Article, Block, BlockKind, FrontMatter, InstrumentOption, LinkTarget, Prose, TextWithFillIns,
+    texts,
 };
 use crate::diagnostic::Diagnostic;
 use crate::source::{Source, Span};
@@ -48,9 +50,32 @@ use std::sync::Arc;
 /// What an article may name, out of the catalogues of other stages.
 pub struct Known<'a> {
     pub versions: &'a [String],
-    pub instruments: &'a [&'a str],
+    pub instruments: &'a [KnownInstrument],
     pub charts: &'a [&'a str],
     pub lint_rules: &'a [&'static str],
+}
+
+/// An instrument by its name, with the options it takes.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownInstrument {
+    pub name: &'static str,
+    pub options: &'static [InstrumentOption],
+    /// The results of its own, each with what it holds.
+    pub tables: &'static [(&'static str, &'static str)],
+    /// Whether it needs a statement that Postgres explains.
+    pub explains: bool,
+}
+
+impl KnownInstrument {
+    /// One without options.
+    pub const fn plain(name: &'static str) -> Self {
+        Self {
+            name,
+            options: &[],
+            tables: &[],
+            explains: false,
+        }
+    }
 }
 
 /// Longer articles are taken for a mistake.

@@ -1,13 +1,10 @@
 //! How an experiment is measured: runs, instruments, timeout, the error that is expected.
 
-use super::Known;
-use super::fences::Fence;
-use super::problems::{Problems, listed};
-use super::read::{Fields, decimal, not_supported_yet, percent};
+use super::problems::Problems;
+use super::read::{Fields, decimal, percent};
 use super::yaml::{Node, Value};
-use crate::article::{InstrumentChoice, Runs};
-use crate::diagnostic::did_you_mean;
-use crate::source::{Span, Spanned};
+use crate::article::Runs;
+use crate::source::Spanned;
 use bigdecimal::BigDecimal;
 use std::time::Duration;
 
@@ -57,87 +54,6 @@ pub fn runs(node: &Node, problems: &Problems) -> Option<Runs> {
             None
         }
     }
-}
-
-/// The instruments the format knows, whether or not this version has them.
-const FORMAT_INSTRUMENTS: [&str; 11] = [
-    "time",
-    "wal",
-    "explain",
-    "hot",
-    "tuples",
-    "locks",
-    "io",
-    "buffers",
-    "temp",
-    "statements",
-    "cpu",
-];
-
-pub fn instruments(
-    node: Option<&Node>,
-    fence: &Fence,
-    known: &Known,
-    problems: &Problems,
-) -> Vec<Spanned<InstrumentChoice>> {
-    let choice = |name: &str, span: Span| {
-        let name = name.to_owned();
-        Spanned::new(InstrumentChoice { name }, span)
-    };
-    let Some(node) = node else {
-        return vec![choice("time", fence.name), choice("wal", fence.name)];
-    };
-    let mut chosen: Vec<Spanned<InstrumentChoice>> = Vec::new();
-    let hint = "write `instruments: [time, wal]`";
-    for item in problems.items(node, hint).unwrap_or_default() {
-        let Some(name) = instrument_name(item, problems) else {
-            continue;
-        };
-        let earlier = chosen.iter().find(|choice| choice.value.name == name.value);
-        if let Some(earlier) = earlier {
-            problems.duplicate(
-                name.span,
-                earlier.span,
-                format!("instrument `{}` comes twice", name.value),
-                "name it once",
-            );
-        } else if known.instruments.contains(&name.value.as_str()) {
-            chosen.push(choice(&name.value, name.span));
-        } else if FORMAT_INSTRUMENTS.contains(&name.value.as_str()) {
-            not_supported_yet(problems, name.span, &format!("instrument `{}`", name.value));
-        } else {
-            let hint = did_you_mean(&name.value, known.instruments.iter().copied())
-                .unwrap_or_else(|| format!("there are {}", listed(known.instruments)));
-            problems.error(
-                name.span,
-                format!("unknown instrument `{}`", name.value),
-                hint,
-            );
-        }
-    }
-    chosen
-}
-
-/// `time`, or `{time: {}}`; options are for a later version.
-fn instrument_name(item: &Node, problems: &Problems) -> Option<Spanned<String>> {
-    let Value::Mapping(entries) = &item.value else {
-        return problems.spanned_text(item);
-    };
-    let [entry] = entries.as_slice() else {
-        problems.error(
-            item.span,
-            "one instrument an item",
-            "write `[time, {explain: {…}}]`",
-        );
-        return None;
-    };
-    let empty = entry.value.is_null()
-        || matches!(&entry.value.value, Value::Mapping(options) if options.is_empty());
-    if !empty {
-        let what = format!("an option of instrument `{}`", entry.key.value);
-        not_supported_yet(problems, entry.value.span, &what);
-    }
-    Some(entry.key.clone())
 }
 
 /// A time with its unit, as Postgres's settings take it.

@@ -141,8 +141,12 @@ impl<'a> Names<'a> {
         let mut tables = vec![
             (id.value.clone(), id.span),
             (format!("{}_statements", id.value), id.span),
-            (format!("{}_wal", id.value), id.span),
         ];
+        for instrument in &experiment.instruments {
+            for name in &instrument.value.tables {
+                tables.push((format!("{}_{name}", id.value), instrument.span));
+            }
+        }
         for collect in &experiment.collects {
             if let Some(name) = &collect.name {
                 tables.push((format!("{}_{}", id.value, name.value), name.span));
@@ -160,7 +164,7 @@ impl<'a> Names<'a> {
                 self.problems.error(
                     span,
                     format!("`measured.{table}` would be two tables"),
-                    "another experiment or `collect` gives a table of that name already; rename one",
+                    "another experiment, a `collect` or an instrument gives a table of that name already; rename one",
                 );
             }
         }

@@ -1,9 +1,28 @@
 //! Articles for the tests of later stages, read from text.
 
-use super::{Known, parse};
-use crate::article::Article;
+use super::{Known, KnownInstrument, parse};
+use crate::article::{Article, InstrumentOption, OptionValue};
 use crate::source::Source;
 use std::path::Path;
+
+/// With the one result that the real ones give where nothing is said of instruments.
+pub const INSTRUMENTS: [KnownInstrument; 4] = [
+    KnownInstrument::plain("time"),
+    KnownInstrument {
+        tables: &[("wal", "each record type")],
+        options: &[InstrumentOption {
+            name: "images",
+            default: OptionValue::Boolean(true),
+            words: &[],
+            needs: None,
+            minimum_version: 16,
+            description: "of this catalogue alone",
+        }],
+        ..KnownInstrument::plain("wal")
+    },
+    KnownInstrument::plain("hot"),
+    KnownInstrument::plain("tuples"),
+];
 
 /// The article of this text, which has nothing wrong with it.
 pub(crate) fn article(text: &str) -> Article {
@@ -11,7 +30,7 @@ pub(crate) fn article(text: &str) -> Article {
     let source = Source::new(path, path, text.to_owned());
     let known = Known {
         versions: &["16.15".to_owned(), "18.6".to_owned()],
-        instruments: &["time", "wal", "hot", "tuples"],
+        instruments: &INSTRUMENTS,
         charts: &["bar", "line", "scatter"],
         lint_rules: &["unbound"],
     };

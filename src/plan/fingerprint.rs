@@ -4,7 +4,8 @@
 
 use super::{Resolved, ServerIdentity};
 use crate::article::{
-    Article, CollectSession, Experiment, Fixture, Runs, Scalar, Script, Terminator,
+    Article, CollectSession, Experiment, Fixture, InstrumentChoice, Runs, Scalar, Script,
+    Terminator,
 };
 use crate::parse::sql::variables_of_text;
 use crate::record::Fingerprint;
@@ -142,10 +143,10 @@ fn experiment_fields(experiment: &Experiment, resolved: &Resolved) -> Vec<(Strin
             script_text(&experiment.measure.script),
         ),
     ];
-    let instruments: Vec<&str> = experiment
+    let instruments: Vec<String> = experiment
         .instruments
         .iter()
-        .map(|choice| choice.value.name.as_str())
+        .map(|choice| instrument_text(&choice.value))
         .collect();
     fields.push(("instruments".to_owned(), instruments.join(", ")));
     for (name, phase) in [
@@ -178,6 +179,19 @@ fn experiment_fields(experiment: &Experiment, resolved: &Resolved) -> Vec<(Strin
         fields.push(("expect_error".to_owned(), sqlstate.value.clone()));
     }
     fields
+}
+
+/// The name, with the options that were written down.
+fn instrument_text(choice: &InstrumentChoice) -> String {
+    let options: Vec<String> = choice
+        .options
+        .iter()
+        .map(|(name, value)| format!("{name}: {}", value.value))
+        .collect();
+    match options.is_empty() {
+        true => choice.name.clone(),
+        false => format!("{} {{{}}}", choice.name, options.join(", ")),
+    }
 }
 
 fn cells_text(experiment: &Experiment) -> String {

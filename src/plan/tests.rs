@@ -174,6 +174,12 @@ fn an_edit_of_an_input_changes_that_input_alone() {
         ),
         ("[time, wal]", "[time, wal, hot]", &["instruments"]),
         (
+            "[time, wal]",
+            "[time, {wal: {images: false}}]",
+            &["instruments"],
+        ),
+        ("[time, wal]", "[time, {wal: {}}]", &[]),
+        (
             "\":memory\"",
             "16MB",
             &["param `memory`", "setting `maintenance_work_mem`"],

@@ -50,7 +50,9 @@ pub fn check(article: &Article) -> Vec<Diagnostic> {
         let id = &experiment.id;
         measured.insert(experiment_path(&id.value, None), id.span);
         // What instruments give results of their own.
-        for result in ["statements", "wal"] {
+        let instruments = experiment.instruments.iter();
+        let given = instruments.flat_map(|choice| choice.value.tables.iter().copied());
+        for result in given.chain(["statements"]) {
             measured.insert(experiment_path(&id.value, Some(result)), id.span);
         }
         for name in experiment

@@ -23,7 +23,10 @@ pub fn read(path: &Path) -> Article {
     let pins = Pins::read(&root().join("articles/pins.yaml")).unwrap();
     let known = Known {
         versions: &pins.versions(),
-        instruments: &INSTRUMENTS.iter().map(|one| one.name).collect::<Vec<_>>(),
+        instruments: &INSTRUMENTS
+            .iter()
+            .map(|one| one.known())
+            .collect::<Vec<_>>(),
         charts: &CHARTS.iter().map(|one| one.name).collect::<Vec<_>>(),
         lint_rules: &RULES.iter().map(|one| one.name).collect::<Vec<_>>(),
     };

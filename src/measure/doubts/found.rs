@@ -26,10 +26,22 @@ pub enum Kind {
     Drift,
     /// The container's programs are of another architecture than the machine.
     Emulated,
+    /// A transaction is still open, and its counts were not handed in.
+    StatisticsPending,
+    /// Counters began anew.
+    StatisticsReset,
+    /// Pages of the catalog that planning read.
+    FirstUse,
+    /// How many parallel workers did not start.
+    WorkersMissing,
+    /// Buffers, which vary.
+    ParallelBuffers,
+    /// Another plan than in the first run.
+    PlanChanged,
 }
 
 impl Kind {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 17] = [
         Self::Checkpoint,
         Self::Autovacuum,
         Self::TooShort,
@@ -41,6 +53,12 @@ impl Kind {
         Self::Outlier,
         Self::Drift,
         Self::Emulated,
+        Self::StatisticsPending,
+        Self::StatisticsReset,
+        Self::FirstUse,
+        Self::WorkersMissing,
+        Self::ParallelBuffers,
+        Self::PlanChanged,
     ];
 
     /// As the record names it.
@@ -57,6 +75,12 @@ impl Kind {
             Self::Outlier => "outlier",
             Self::Drift => "drift",
             Self::Emulated => "emulated-platform",
+            Self::StatisticsPending => "statistics-pending",
+            Self::StatisticsReset => "statistics-reset",
+            Self::FirstUse => "first-use",
+            Self::WorkersMissing => "workers-missing",
+            Self::ParallelBuffers => "parallel-buffers",
+            Self::PlanChanged => "plan-changed",
         }
     }
 
@@ -87,6 +111,25 @@ impl Kind {
             Self::Emulated => {
                 "do not quote this time: measure on a machine of the image's own platform, or leave \
                  `postgres: {platform: …}` out"
+            }
+            Self::StatisticsPending => {
+                "`buffers`, `io`, `temp`, `hot` and `tuples` see a transaction once it has ended: end \
+                 it in `measure`, or ask pg_stat_xact_user_tables in `collect: {in: subject}`"
+            }
+            Self::StatisticsReset => "do not reset statistics while they are measured",
+            Self::FirstUse => {
+                "executing may read more, which counts to the plan's nodes: `warmup: 1` reads them \
+                 before; with `connect: run` every run has them alike"
+            }
+            Self::WorkersMissing => {
+                "give `max_parallel_workers` and `max_worker_processes` room, and let nothing else \
+                 run in parallel"
+            }
+            Self::ParallelBuffers => {
+                "`session: {max_parallel_workers_per_gather: 0}` makes them the same each time"
+            }
+            Self::PlanChanged => {
+                "`ANALYZE` in `setup` and `autovacuum: off` keep what the planner knows the same"
             }
         }
     }
@@ -147,6 +190,26 @@ impl Kind {
                 "the server's platform is emulated: its times are not those of any machine"
                     .to_owned()
             }
+            Self::StatisticsPending => {
+                "the transaction is still open, and the counts of what it did are not handed in"
+                    .to_owned()
+            }
+            Self::StatisticsReset => {
+                "statistics were reset in the measured window: differences say nothing".to_owned()
+            }
+            Self::FirstUse => format!(
+                "planning read {} pages of the catalog for the first time in its session",
+                range(0).0
+            ),
+            Self::WorkersMissing => format!(
+                "{} of the planned parallel workers did not start",
+                range(0).0
+            ),
+            Self::ParallelBuffers => format!(
+                "{} buffers, as parallel workers shared the work",
+                range(0).0
+            ),
+            Self::PlanChanged => "the plan was another than in the first run".to_owned(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `hot`: how many updates took the heap-only path, from the cumulative statistics.
 
-use super::counters::Counters;
+use super::counters::{Counters, Reader};
 use super::{ColumnDescription, Instrument};
 
 pub const INSTRUMENT: Instrument = Instrument {
@@ -28,9 +28,11 @@ pub const INSTRUMENT: Instrument = Instrument {
             description: "n_tup_newpage_upd: updates whose new version went to another page",
         },
     ],
-    disturbed_by: "other sessions that update in the same database; a transaction that `measure` \
-                   leaves open has not handed in its counts",
-    probe: || Box::new(Counters::new(&INSTRUMENT, SQL)),
+    tables: &[],
+    options: &[],
+    disturbed_by: "other sessions that update in the same database; with a transaction that \
+                   `measure` leaves open all is NULL: it has not handed in its counts",
+    probe: |_| Box::new(Counters::new(&INSTRUMENT, &[(Reader::Observer, SQL)])),
 };
 
 const SQL: &str = "SELECT coalesce(sum(n_tup_upd), 0), coalesce(sum(n_tup_hot_upd), 0), \

@@ -1,7 +1,6 @@
 //! `time`: how long the statements of `measure` took, by the client's and by the server's clock.
 
-use super::{ColumnDescription, Instrument, Probe, Reading, Sessions, Window};
-use crate::engine::session::SessionError;
+use super::{ColumnDescription, Instrument, Probe, Reading, Sessions, Unreadable, Window};
 use crate::quantity::Value;
 use futures_util::future::{FutureExt, LocalBoxFuture, ready};
 
@@ -32,9 +31,11 @@ pub const INSTRUMENT: Instrument = Instrument {
             description: "`rows` per second of elapsed_ms; NULL where no statement has a row count",
         },
     ],
+    tables: &[],
+    options: &[],
     disturbed_by: "other load on the machine, CPU frequency and steal, checkpoints and autovacuum \
                    in the window; compare ratios within one run rather than absolute times",
-    probe: || Box::new(Time),
+    probe: |_| Box::new(Time),
 };
 
 struct Time;
@@ -43,7 +44,7 @@ impl Probe for Time {
     fn before<'a>(
         &'a mut self,
         _: &'a mut Sessions<'_>,
-    ) -> LocalBoxFuture<'a, Result<(), SessionError>> {
+    ) -> LocalBoxFuture<'a, Result<(), Unreadable>> {
         ready(Ok(())).boxed_local()
     }
 
@@ -51,7 +52,7 @@ impl Probe for Time {
         &'a mut self,
         _: &'a mut Sessions<'_>,
         window: &'a Window,
-    ) -> LocalBoxFuture<'a, Result<Reading, SessionError>> {
+    ) -> LocalBoxFuture<'a, Result<Reading, Unreadable>> {
         ready(Ok(INSTRUMENT.reading(values(window)))).boxed_local()
     }
 }
@@ -100,7 +101,7 @@ mod tests {
         let window = Window {
             statements: vec![statement(100, Some(99.5)), statement(150, Some(149.0))],
             rows: Some(1000),
-            received_bytes: None,
+            ..Window::default()
         };
         let texts: Vec<String> = values(&window).iter().map(ToString::to_string).collect();
         assert_eq!(texts, ["250", "248.5", "4000"]);

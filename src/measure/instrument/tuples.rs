@@ -1,6 +1,6 @@
 //! `tuples`: rows inserted, deleted, read and fetched, from the cumulative statistics.
 
-use super::counters::Counters;
+use super::counters::{Counters, Reader};
 use super::{ColumnDescription, Instrument};
 
 pub const INSTRUMENT: Instrument = Instrument {
@@ -46,10 +46,12 @@ pub const INSTRUMENT: Instrument = Instrument {
             description: "idx_tup_fetch: live rows fetched by index scans",
         },
     ],
+    tables: &[],
+    options: &[],
     disturbed_by: "other sessions in the same database, autovacuum and ANALYZE (which correct \
-                   the estimates); a transaction that `measure` leaves open has not handed in its \
-                   counts",
-    probe: || Box::new(Counters::new(&INSTRUMENT, SQL)),
+                   the estimates); with a transaction that `measure` leaves open all is NULL: it \
+                   has not handed in its counts",
+    probe: |_| Box::new(Counters::new(&INSTRUMENT, &[(Reader::Observer, SQL)])),
 };
 
 const SQL: &str = "SELECT coalesce(sum(n_tup_ins), 0), coalesce(sum(n_tup_del), 0), \

@@ -11,7 +11,7 @@
 //!    the parts of a large window that hold any.
 
 use super::counters::flush_statistics;
-use super::{ColumnDescription, Instrument, Probe, Reading, Sessions, Window};
+use super::{ColumnDescription, Instrument, Probe, Reading, Sessions, Unreadable, Window};
 use crate::engine::session::{Session, SessionError};
 use crate::quantity::{Column, Table, Value};
 use bigdecimal::BigDecimal;
@@ -55,11 +55,16 @@ pub const INSTRUMENT: Instrument = Instrument {
             description: "size of the full-page images, after removal of the hole and compression",
         },
     ],
+    tables: &[(
+        "wal",
+        "each record type: record_type, count, record_bytes, fpi_bytes",
+    )],
+    options: &[],
     disturbed_by: "everything else that writes WAL in the cluster (it is one log for all \
                    databases): autovacuum, the background writer's record of running transactions \
                    every 15 s (about 50 B); a checkpoint just before makes each first touch of a \
                    page an image",
-    probe: || Box::new(Wal::default()),
+    probe: |_| Box::new(Wal::default()),
 };
 
 /// Above this many records a window is searched for images in parts.
@@ -85,7 +90,7 @@ impl Probe for Wal {
     fn before<'a>(
         &'a mut self,
         sessions: &'a mut Sessions<'_>,
-    ) -> LocalBoxFuture<'a, Result<(), SessionError>> {
+    ) -> LocalBoxFuture<'a, Result<(), Unreadable>> {
         async move {
             self.counted = counted(sessions).await?;
             self.start = insert_position(sessions.control).await?;
@@ -98,7 +103,7 @@ impl Probe for Wal {
         &'a mut self,
         sessions: &'a mut Sessions<'_>,
         _: &'a Window,
-    ) -> LocalBoxFuture<'a, Result<Reading, SessionError>> {
+    ) -> LocalBoxFuture<'a, Result<Reading, Unreadable>> {
         async move {
             let end = insert_position(sessions.control).await?;
             let counted = match (self.counted.take(), counted(sessions).await?) {
@@ -109,7 +114,7 @@ impl Probe for Wal {
                 }),
                 _ => None,
             };
-            read(sessions.control, &self.start, &end, counted).await
+            Ok(read(sessions.control, &self.start, &end, counted).await?)
         }
         .boxed_local()
     }

@@ -52,6 +52,35 @@ pub fn words(sql: &str) -> impl Iterator<Item = String> + '_ {
         .filter_map(|token| identifier(&token, sql))
 }
 
+/// Whether Postgres explains the statement and nothing else takes its result.
+pub fn is_explainable(statement: &Statement) -> bool {
+    let words: Vec<String> = words(&statement.text.text).collect();
+    let first = words.first().map_or("", String::as_str);
+    let kind = match first {
+        "select" | "insert" | "update" | "delete" | "merge" | "values" | "table" | "with"
+        | "execute" => true,
+        // `CREATE TABLE … AS`; in a list of columns `as` stands for generated ones, behind ALWAYS.
+        "create" => {
+            let kind = words[1..].iter().find(|word| {
+                !matches!(
+                    word.as_str(),
+                    "temp" | "temporary" | "unlogged" | "local" | "global"
+                )
+            });
+            let query = words.windows(2).any(|pair| {
+                pair[0] == "as"
+                    && matches!(
+                        pair[1].as_str(),
+                        "select" | "with" | "values" | "table" | "execute"
+                    )
+            });
+            query && kind.is_some_and(|kind| kind == "table" || kind == "materialized")
+        }
+        _ => false,
+    };
+    kind && statement.terminator == Terminator::Semicolon
+}
+
 /// Which variables a statement that ends in `\gset` may set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SetVariables {

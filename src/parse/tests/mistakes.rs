@@ -227,8 +227,8 @@ fn mistakes_in_blocks_are_told() {
             e("--| instruments: [tmie, cpu, {time: {a: 1}}, bogus]\nSELECT 1;"),
             vec![
                 "7:19 unknown instrument `tmie` (did you mean `time`?)",
-                "7:25 instrument `cpu` is not supported yet by this version (leave it out for now)",
-                "7:37 an option of instrument `time` is not supported yet by this version (leave it out for now)",
+                "7:25 unknown instrument `cpu` (there are `time`, `wal`, `hot` and `tuples`)",
+                "7:38 unknown option `a` of instrument `time` (`time` has no options)",
                 "7:46 unknown instrument `bogus` (there are `time`, `wal`, `hot` and `tuples`)",
             ],
         ),
@@ -476,7 +476,7 @@ fn mistakes_in_claims_tables_and_charts_are_told() {
         (
             fenced("experiment e_w", "SELECT 1;"),
             vec![
-                "12:19 `measured.e_w` would be two tables (another experiment or `collect` gives a table of that name already; rename one)",
+                "12:19 `measured.e_w` would be two tables (another experiment, a `collect` or an instrument gives a table of that name already; rename one)",
             ],
         ),
     ];

@@ -21,7 +21,7 @@ fn parse_text(text: &str) -> Result<Article, Vec<Diagnostic>> {
     let versions = ["16.15".to_owned(), "18.6".to_owned()];
     let known = Known {
         versions: &versions,
-        instruments: &["time", "wal", "hot", "tuples"],
+        instruments: &sample::INSTRUMENTS,
         charts: &["bar", "line", "scatter"],
         lint_rules: &["unbound", "unused", "alt"],
     };

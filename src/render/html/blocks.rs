@@ -126,6 +126,7 @@ struct ExperimentView<'a> {
     cell_columns: Vec<CellColumn<'a>>,
     columns: Vec<&'a str>,
     rows: Vec<CellView<'a>>,
+    plans: Vec<PlanView>,
     files: Vec<FileView>,
     measured_at: &'a str,
     host: Option<&'a str>,
@@ -137,6 +138,14 @@ struct ExperimentView<'a> {
 struct CellView<'a> {
     cell: Vec<&'a str>,
     values: Vec<MedianView>,
+}
+
+/// The plan of a cell's last run, which is the one that follows most others.
+#[derive(Serialize)]
+struct PlanView {
+    /// `indexes=8, run 3`
+    label: String,
+    text: String,
 }
 
 #[derive(Serialize)]
@@ -172,6 +181,7 @@ fn experiment_html(
             .map(|summary| cell_view(summary, &columns))
             .collect(),
         columns,
+        plans: plans(record, experiment),
         files: std::iter::once((csv::experiment_path(id, None), format!("{id}.csv")))
             .chain(record.results.keys().map(|name| {
                 (
@@ -189,6 +199,37 @@ fn experiment_html(
     templates::render("html/experiment.html", &view)
 }
 
+/// What the instrument `explain` kept, a cell: matrix columns, `run`, the plan.
+fn plans(record: &ExperimentRecord, experiment: &Experiment) -> Vec<PlanView> {
+    let explained = experiment
+        .instrument("explain")
+        .and(record.results.get("explain"));
+    let Some(table) = explained else {
+        return Vec::new();
+    };
+    let (Some(run), Some(text)) = (table.column("run"), table.column("text")) else {
+        return Vec::new();
+    };
+    let mut last: IndexMap<String, PlanView> = IndexMap::new();
+    for row in &table.rows {
+        let cells = table.columns[..run].iter().zip(row);
+        let cell: Vec<String> = cells
+            .map(|(column, value)| format!("{}={value}", column.name))
+            .collect();
+        let cell = cell.join(" ");
+        let run = format!("run {}", row[run]);
+        let view = PlanView {
+            label: match cell.is_empty() {
+                true => run,
+                false => format!("{cell}, {run}"),
+            },
+            text: row[text].to_string(),
+        };
+        last.insert(cell, view);
+    }
+    last.into_values().collect()
+}
+
 fn experiment_record<'a>(
     document: &Document<'a>,
     block: &Block,
@@ -204,13 +245,13 @@ fn missing(document: &Document, block: &Block, what: &str, id: &str) -> Diagnost
         .hint("build the article again")
 }
 
-/// Which of the measured columns a reader wants first: what the author derived, then time, WAL and
-/// rows, then the rest as measured.
+/// Which of the measured columns a reader wants first: what the author derived, then times, buffers,
+/// WAL and rows, then the rest as measured.
 fn main_columns<'a>(record: &'a ExperimentRecord, experiment: &Experiment) -> Vec<&'a str> {
     let Some(first) = record.summaries.first() else {
         return Vec::new();
     };
-    let usual = ["elapsed_ms", "wal_bytes", "rows"];
+    let usual = ["elapsed_ms", "execution_ms", "buffers", "wal_bytes", "rows"];
     let wanted = experiment.derive.keys().map(String::as_str).chain(usual);
     let mut columns: Vec<&str> = Vec::new();
     for name in wanted.chain(first.columns.keys().map(String::as_str)) {

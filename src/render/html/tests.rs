@@ -4,6 +4,7 @@ use super::super::sample::{Sample, TEXT};
 use super::super::{fill, render};
 use super::script_hash;
 use crate::article::{BlockKind, FillIn};
+use crate::quantity::{Column, Table, Value};
 use crate::render::templates;
 use crate::source::Span;
 use std::collections::BTreeSet;
@@ -516,4 +517,53 @@ fn comments_are_not_shown_however_many_lines_they_have() {
     for hidden in ["no1", "no2", "no3", "no4", "no5", "no6", "--&gt;"] {
         assert!(!html.contains(hidden), "{hidden}");
     }
+}
+
+#[test]
+fn plans_stand_folded_below_their_experiment_the_last_run_of_each_cell() {
+    let text = TEXT.replace("--| runs: 3\n", "--| runs: 3\n--| instruments: [hot]\n");
+    let mut sample = Sample::from_text(&text);
+    for block in &mut sample.article.blocks {
+        if let BlockKind::Experiment(experiment) = &mut block.kind {
+            experiment.instruments[0].value.name = "explain".to_owned();
+        }
+    }
+    let columns = [
+        ("indexes", "numeric"),
+        ("run", "integer"),
+        ("plan", "json"),
+        ("text", "text"),
+    ];
+    let rows = [
+        ("0", "1", "Sort"),
+        ("0", "2", "Seq Scan on t  (a < 1)"),
+        ("8", "1", "Limit"),
+    ];
+    let value = |text: &str, column: usize| Value::from_postgres(Some(text), columns[column].1);
+    let table = Table {
+        columns: columns
+            .map(|(name, type_name)| Column::new(name, type_name))
+            .to_vec(),
+        rows: rows
+            .map(|(indexes, run, text)| {
+                vec![
+                    value(indexes, 0),
+                    value(run, 1),
+                    value("[]", 2),
+                    value(text, 3),
+                ]
+            })
+            .to_vec(),
+    };
+    let results = &mut sample.record.experiments["insert"].results;
+    results.insert("explain".to_owned(), table);
+    let html = sample.file("index.html");
+    let shown = "<summary>The plans</summary>
+<p class=\"more\">indexes=0, run 2</p>
+<pre tabindex=\"0\"><code>Seq Scan on t  (a &lt; 1)</code></pre>
+<p class=\"more\">indexes=8, run 1</p>
+<pre tabindex=\"0\"><code>Limit</code></pre>
+</details>";
+    assert!(html.contains(shown), "{html}");
+    assert!(!page().contains("<summary>The plan"));
 }

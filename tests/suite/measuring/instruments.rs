@@ -6,6 +6,7 @@ use bigdecimal::BigDecimal;
 use remeasure::engine::pins::Pins;
 use remeasure::engine::session::Role;
 use remeasure::engine::{self, EngineChoice, Server, StartRequest};
+use remeasure::measure::instrument::INSTRUMENTS;
 use remeasure::measure::{self, Fixtures, Progress, Request};
 use remeasure::parse::{self, Known};
 use remeasure::plan;
@@ -113,7 +114,10 @@ async fn measure_on_a_server(text: &str) -> (Server, Table, Table) {
     let pins = Pins::read(&pins).unwrap();
     let known = Known {
         versions: &pins.versions(),
-        instruments: &["wal"],
+        instruments: &INSTRUMENTS
+            .iter()
+            .map(|one| one.known())
+            .collect::<Vec<_>>(),
         charts: &[],
         lint_rules: &[],
     };

@@ -2,8 +2,10 @@
 //! the program, and what is asserted stands in the record that came out.
 
 mod comparisons;
+mod counted;
 mod faults;
 mod instruments;
+mod plans;
 mod protocol;
 mod settings;
 mod values;

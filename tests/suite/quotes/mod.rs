@@ -26,7 +26,10 @@ fn root() -> &'static Path {
 fn parsed(text: &str) -> Result<Article, Vec<Diagnostic>> {
     let known = Known {
         versions: &["16.15".to_owned(), "18.6".to_owned()],
-        instruments: &INSTRUMENTS.iter().map(|one| one.name).collect::<Vec<_>>(),
+        instruments: &INSTRUMENTS
+            .iter()
+            .map(|one| one.known())
+            .collect::<Vec<_>>(),
         charts: &CHARTS.iter().map(|one| one.name).collect::<Vec<_>>(),
         lint_rules: &RULES.iter().map(|one| one.name).collect::<Vec<_>>(),
     };
