@@ -108,10 +108,28 @@ impl Cache {
         Ok(RunDirectory { path, _lock: lock })
     }
 
-    /// Removes the folders of runs that no longer hold their lock, and ends a server that still
-    /// runs in one.
+    /// Removes the folders of dead runs, and ends a server that still runs in one.
     fn sweep(&self) -> io::Result<()> {
         let _sweeping = self.lock()?;
+        for path in self.all_runs()?.dead {
+            remove_run(&path);
+        }
+        Ok(())
+    }
+
+    /// Whether there is anything to clear away at all.
+    pub fn exists(&self) -> bool {
+        self.runs().is_dir()
+    }
+
+    /// Calls `act` with the runs there are; meanwhile none begins and none is swept.
+    pub fn with_runs<T>(&self, act: impl FnOnce(Runs) -> T) -> io::Result<T> {
+        let _looking = self.lock()?;
+        Ok(act(self.all_runs()?))
+    }
+
+    fn all_runs(&self) -> io::Result<Runs> {
+        let mut runs = Runs::default();
         for entry in fs::read_dir(self.runs())? {
             let path = entry?.path();
             let held = match File::open(path.join(LOCK)) {
@@ -120,12 +138,13 @@ impl Cache {
                 // Another user's: not ours to judge.
                 Err(_) => true,
             };
-            if !held {
-                stray::end(&path.join(DATA));
-                clear(&path);
+            match held {
+                true => runs.living += 1,
+                false => runs.dead.push(path),
             }
         }
-        Ok(())
+        runs.dead.sort();
+        Ok(runs)
     }
 
     /// Moves a finished folder to where it is looked for. When another process was faster, its
@@ -216,6 +235,20 @@ fn spread_out(folder: &Path) {
 
 #[cfg(not(target_os = "linux"))]
 fn spread_out(_folder: &Path) {}
+
+/// The folders of runs.
+#[derive(Debug, Default)]
+pub struct Runs {
+    /// Those that no longer hold their lock.
+    pub dead: Vec<PathBuf>,
+    pub living: usize,
+}
+
+/// Removes the folder of a dead run, and ends a server that still runs in it.
+pub fn remove_run(path: &Path) {
+    stray::end(&path.join(DATA));
+    clear(path);
+}
 
 const LOCK: &str = "lock";
 /// The server's data directory in a run folder.

@@ -7,21 +7,21 @@
 
 mod container;
 pub(super) mod doctor;
-mod endpoint;
+pub(super) mod endpoint;
 mod error;
 mod guard;
 mod image;
 mod limits;
 mod place;
-mod strays;
+pub(super) mod strays;
 mod template;
 
-use super::StartRequest;
 use super::cache::{Cache, RunDirectory};
 use super::cause::{self, Known};
 use super::session::{Address, Host, Role, Session, log_tail};
 use super::settings::{check_settings, setting_complaints, settings_file};
 use super::storage;
+use super::{StartRequest, start_limit};
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
 use container::{Container, Design, PORT, State};
@@ -53,8 +53,6 @@ pub struct DockerServer {
 }
 
 const LOG: &str = "log";
-/// As long as recovery and a large shared memory may take.
-const START_LIMIT: Duration = Duration::from_secs(120);
 /// How long after its client's connection the server's log may be behind.
 const LOG_DELAY: Duration = Duration::from_millis(500);
 /// A daemon in trouble must not keep who waits for the reason.
@@ -84,9 +82,10 @@ impl DockerServer {
                 .hint("use a daemon of this machine, or `--engine embedded`"),
             ));
         }
-        strays::remove(&daemon)
+        let strays = strays::find(&daemon)
             .await
             .map_err(|error| error::failure("tell of its containers", &error))?;
+        strays::remove(&daemon, &strays).await;
         let image = image::present(&daemon, pinned, request.offline, request.progress).await?;
         let unusable = |error: std::io::Error| Failure::io("use", request.cache, &error);
         let cache = Cache::open(request.cache).map_err(unusable)?;
@@ -351,20 +350,23 @@ impl DockerServer {
         }
         self.container_mut()?.write("start\n").await?;
         self.starts += 1;
-        let deadline = Instant::now() + START_LIMIT;
+        let limit = start_limit();
+        let deadline = Instant::now() + limit;
         loop {
-            if let Ok(session) = Session::connect(&self.address, "postgres", Role::Tool).await {
+            // A container that stands still takes the connection and answers nothing.
+            let login = Session::connect(&self.address, "postgres", Role::Tool);
+            let login = tokio::time::timeout_at(deadline.into(), login).await;
+            if let Ok(Ok(session)) = login {
                 session.close().await;
                 return Ok(());
             }
             let ended = self.ends() > ends_before || self.container()?.has_ended();
             if ended || Instant::now() >= deadline {
-                let why = if ended {
-                    "it ended"
-                } else {
-                    "it was not ready in time"
+                let why = match ended {
+                    true => "it ended".to_owned(),
+                    false => format!("it was not ready within {limit:?}"),
                 };
-                return Err(self.start_failure(why, printed_before, &settings).await);
+                return Err(self.start_failure(&why, printed_before, &settings).await);
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

@@ -12,6 +12,7 @@
 
 mod cache;
 mod cause;
+pub mod clean;
 mod docker;
 mod embedded;
 mod fake;
@@ -37,6 +38,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// What `--engine` names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +73,15 @@ pub struct Limits<'a> {
     pub cpus: Option<&'a str>,
     /// None: as the settings need.
     pub shm_size: Option<&'a str>,
+}
+
+/// How long a server may take until it answers: as long as recovery and a large shared memory need,
+/// or so many seconds as `REMEASURE_START_LIMIT` says.
+fn start_limit() -> Duration {
+    const SECONDS: u64 = 120;
+    let said = std::env::var("REMEASURE_START_LIMIT").ok();
+    let seconds = said.and_then(|said| said.trim().parse().ok());
+    Duration::from_secs(seconds.unwrap_or(SECONDS))
 }
 
 /// Where binaries and data directories are kept when nothing else is said.
