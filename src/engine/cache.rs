@@ -272,15 +272,17 @@ impl RunDirectory {
 
     /// A folder outside the cache, of which only the path's length matters.
     pub fn directory_elsewhere(&self) -> io::Result<PathBuf> {
-        let path = tempfile::Builder::new()
+        let made = tempfile::Builder::new()
             .prefix(ELSEWHERE_PREFIX)
-            .tempdir_in("/tmp")?
-            .keep();
+            .make_in("/tmp", |path| {
+                // First its name: what is not named is not found again.
+                let name = path.as_os_str().as_encoded_bytes();
+                fs::write(self.path.join(ELSEWHERE), name)?;
+                fs::create_dir(path)
+            })?;
+        // It goes with the run, not with this function.
+        let path = made.into_temp_path().keep().map_err(|error| error.error)?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
-        fs::write(
-            self.path.join(ELSEWHERE),
-            path.as_os_str().as_encoded_bytes(),
-        )?;
         Ok(path)
     }
 }
