@@ -57,7 +57,6 @@ const LOG: &str = "log";
 const LOG_DELAY: Duration = Duration::from_millis(500);
 /// A daemon in trouble must not keep who waits for the reason.
 const ASK_LIMIT: Duration = Duration::from_secs(10);
-const ENDED: &str = "remeasure: the server ended with status";
 
 impl DockerServer {
     pub async fn start(request: &StartRequest<'_>) -> Result<Self, Failure> {
@@ -319,8 +318,7 @@ impl DockerServer {
 
     /// How often the server has ended.
     fn ends(&self) -> usize {
-        let printed = self.container.as_ref().map(Container::printed);
-        printed.unwrap_or_default().matches(ENDED).count()
+        self.container.as_ref().map_or(0, Container::server_ends)
     }
 
     /// Writes the settings, starts the server, and waits until a login is answered.
@@ -337,7 +335,7 @@ impl DockerServer {
             ("postgresql.auto.conf", String::new()),
         ];
         let container = self.container()?;
-        let printed_before = container.printed().len();
+        let printed_before = container.printed_bytes();
         let ends_before = self.ends();
         match self.starts {
             0 => self.place.write_first(container, &files).await?,
@@ -381,9 +379,8 @@ impl DockerServer {
         let Ok(container) = self.container() else {
             return Failure::internal("the container is gone");
         };
-        let printed = container.printed();
-        let log = printed.get(printed_before..).unwrap_or(&printed);
-        let complaints = setting_complaints(log, settings);
+        let log = container.printed_since(printed_before);
+        let complaints = setting_complaints(&log, settings);
         if !complaints.is_empty() {
             return Failure::Article(complaints);
         }

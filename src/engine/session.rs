@@ -442,7 +442,8 @@ impl Postgres {
     /// that was ended.
     async fn server_lives(&self) -> bool {
         let address = &self.address;
-        if self.postmaster.is_none() || self.postmaster != address.postmaster() {
+        // Of a server behind a port only that it takes connections is known.
+        if self.postmaster != address.postmaster() {
             return false;
         }
         let connected = address

@@ -78,6 +78,27 @@ async fn limits_are_granted_and_read_back() {
 }
 
 #[tokio::test]
+async fn there_may_be_processes_for_every_connection_that_settings_allow() {
+    let choice = EngineChoice::Docker;
+    let many = [("max_connections", "700")];
+    let mut server = super::try_start(&choice, "16.15", &many).await.unwrap();
+    let granted = |server: &remeasure::engine::Server| -> i64 {
+        server.environment().container["processes"].parse().unwrap()
+    };
+    assert!(granted(&server) > 2 * 700);
+    // More than the container was made for: it is allowed more.
+    let more = super::settings(&[("max_connections", "3000")]);
+    server.restart(&more).await.unwrap();
+    let mut session = tool(&server).await;
+    let allowed = "SELECT pg_read_file(name) FROM (VALUES ('/sys/fs/cgroup/pids.max'), \
+                   ('/sys/fs/cgroup/pids/pids.max')) f (name) \
+                   WHERE pg_stat_file(name, true) IS NOT NULL";
+    let allowed: i64 = value(&mut session, allowed).await.trim().parse().unwrap();
+    assert!(allowed > 2 * 3000, "{allowed}");
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn the_container_has_no_network_and_no_privilege() {
     let server = start(&EngineChoice::Docker, "16.15").await;
     let mut session = tool(&server).await;

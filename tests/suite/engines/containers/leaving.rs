@@ -56,26 +56,43 @@ fn ready() -> (Project, Left) {
 }
 
 #[test]
-fn whatever_signal_ends_the_program_no_container_is_left() {
+fn sigkill_leaves_no_container() {
+    signals_leave_no_container(&[libc::SIGKILL]);
+}
+
+#[test]
+fn sigint_leaves_no_container() {
+    signals_leave_no_container(&[libc::SIGINT]);
+}
+
+#[test]
+fn sigint_twice_leaves_no_container() {
+    signals_leave_no_container(&[libc::SIGINT, libc::SIGINT]);
+}
+
+#[test]
+fn sigterm_leaves_no_container() {
+    signals_leave_no_container(&[libc::SIGTERM]);
+}
+
+#[test]
+fn an_abort_leaves_no_container() {
+    signals_leave_no_container(&[libc::SIGABRT]);
+}
+
+/// Sent at every stage of a start, and while something is measured.
+fn signals_leave_no_container(signals: &[libc::c_int]) {
     let (project, before) = ready();
-    for (name, signals) in [
-        ("SIGKILL", &[libc::SIGKILL][..]),
-        ("SIGINT", &[libc::SIGINT]),
-        ("SIGTERM", &[libc::SIGTERM]),
-        ("SIGINT twice", &[libc::SIGINT, libc::SIGINT]),
-        ("SIGABRT", &[libc::SIGABRT]),
-    ] {
-        for milliseconds in [20, 80, 150, 250, 400, 700, 1200] {
-            let mut child = build(&project).spawn().unwrap();
-            std::thread::sleep(Duration::from_millis(milliseconds));
-            for signal in signals {
-                // SAFETY: the process is a child of ours that is not waited for yet.
-                unsafe { libc::kill(child.id() as libc::pid_t, *signal) };
-                std::thread::sleep(Duration::from_millis(30));
-            }
-            child.wait().unwrap();
-            nothing_more_than(&before, &format!("{name} after {milliseconds} ms"));
+    for milliseconds in [20, 80, 150, 250, 400, 700, 1200] {
+        let mut child = build(&project).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(milliseconds));
+        for signal in signals {
+            // SAFETY: the process is a child of ours that is not waited for yet.
+            unsafe { libc::kill(child.id() as libc::pid_t, *signal) };
+            std::thread::sleep(Duration::from_millis(30));
         }
+        child.wait().unwrap();
+        nothing_more_than(&before, &format!("{signals:?} after {milliseconds} ms"));
     }
 }
 
