@@ -2,6 +2,8 @@
 //! process beside it. Prints a table; ratios decide, not times.
 
 mod generated;
+#[path = "speed/servers.rs"]
+mod servers;
 
 use generated::{Size, article, record, text, write_project};
 use remeasure::record::parse_record;
@@ -29,6 +31,7 @@ fn main() {
         }
     }
     print(&rows);
+    servers::print();
 }
 
 /// In this process.

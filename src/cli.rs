@@ -158,6 +158,18 @@ enum Command {
     },
     /// Which engines are found, tried where, and why not
     Doctor,
+    /// Remove what runs that were killed have left: containers, volumes, servers, folders
+    Clean {
+        /// And what is kept to start quickly: Postgres's programs and prepared data directories
+        #[arg(long)]
+        cache: bool,
+        /// Only tell what would be removed
+        #[arg(long)]
+        dry_run: bool,
+        /// Print one JSON document
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 #[derive(Args)]
@@ -337,6 +349,11 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Command::New { slug } => command::new(&project, slug),
         Command::List { catalogue } => command::list(&project, *catalogue),
         Command::Doctor => command::doctor(&project),
+        Command::Clean {
+            cache,
+            dry_run,
+            json,
+        } => command::clean(*cache, *dry_run, *json),
     }
 }
 

@@ -108,10 +108,28 @@ impl Cache {
         Ok(RunDirectory { path, _lock: lock })
     }
 
-    /// Removes the folders of runs that no longer hold their lock, and ends a server that still
-    /// runs in one.
+    /// Removes the folders of dead runs, and ends a server that still runs in one.
     fn sweep(&self) -> io::Result<()> {
         let _sweeping = self.lock()?;
+        for path in self.all_runs()?.dead {
+            remove_run(&path);
+        }
+        Ok(())
+    }
+
+    /// Whether there is anything to clear away at all.
+    pub fn exists(&self) -> bool {
+        self.runs().is_dir()
+    }
+
+    /// Calls `act` with the runs there are; meanwhile none begins and none is swept.
+    pub fn with_runs<T>(&self, act: impl FnOnce(Runs) -> T) -> io::Result<T> {
+        let _looking = self.lock()?;
+        Ok(act(self.all_runs()?))
+    }
+
+    fn all_runs(&self) -> io::Result<Runs> {
+        let mut runs = Runs::default();
         for entry in fs::read_dir(self.runs())? {
             let path = entry?.path();
             let held = match File::open(path.join(LOCK)) {
@@ -120,12 +138,13 @@ impl Cache {
                 // Another user's: not ours to judge.
                 Err(_) => true,
             };
-            if !held {
-                stray::end(&path.join(DATA));
-                clear(&path);
+            match held {
+                true => runs.living += 1,
+                false => runs.dead.push(path),
             }
         }
-        Ok(())
+        runs.dead.sort();
+        Ok(runs)
     }
 
     /// Moves a finished folder to where it is looked for. When another process was faster, its
@@ -217,6 +236,20 @@ fn spread_out(folder: &Path) {
 #[cfg(not(target_os = "linux"))]
 fn spread_out(_folder: &Path) {}
 
+/// The folders of runs.
+#[derive(Debug, Default)]
+pub struct Runs {
+    /// Those that no longer hold their lock.
+    pub dead: Vec<PathBuf>,
+    pub living: usize,
+}
+
+/// Removes the folder of a dead run, and ends a server that still runs in it.
+pub fn remove_run(path: &Path) {
+    stray::end(&path.join(DATA));
+    clear(path);
+}
+
 const LOCK: &str = "lock";
 /// The server's data directory in a run folder.
 pub const DATA: &str = "data";
@@ -239,15 +272,17 @@ impl RunDirectory {
 
     /// A folder outside the cache, of which only the path's length matters.
     pub fn directory_elsewhere(&self) -> io::Result<PathBuf> {
-        let path = tempfile::Builder::new()
+        let made = tempfile::Builder::new()
             .prefix(ELSEWHERE_PREFIX)
-            .tempdir_in("/tmp")?
-            .keep();
+            .make_in("/tmp", |path| {
+                // First its name: what is not named is not found again.
+                let name = path.as_os_str().as_encoded_bytes();
+                fs::write(self.path.join(ELSEWHERE), name)?;
+                fs::create_dir(path)
+            })?;
+        // It goes with the run, not with this function.
+        let path = made.into_temp_path().keep().map_err(|error| error.error)?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
-        fs::write(
-            self.path.join(ELSEWHERE),
-            path.as_os_str().as_encoded_bytes(),
-        )?;
         Ok(path)
     }
 }

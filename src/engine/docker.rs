@@ -9,7 +9,7 @@ pub(super) mod choice;
 mod container;
 mod dial;
 pub(super) mod doctor;
-mod endpoint;
+pub(super) mod endpoint;
 mod error;
 mod guard;
 mod image;
@@ -17,12 +17,11 @@ mod limits;
 mod machine;
 mod place;
 mod ssh;
-mod strays;
+pub(super) mod strays;
 mod template;
 mod tls;
 pub(super) mod tunnel;
 
-use super::StartRequest;
 use super::cache::{Cache, RunDirectory};
 use super::cause::{self, Known};
 use super::machine::Machine;
@@ -30,6 +29,7 @@ use super::pins::Pin;
 use super::session::{Address, Host, Role, Session, log_tail};
 use super::settings::{check_settings, setting_complaints, settings_file};
 use super::storage;
+use super::{StartRequest, start_limit};
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
 use container::{Container, Design, PORT, Reach, State};
@@ -64,13 +64,10 @@ pub struct DockerServer {
 }
 
 const LOG: &str = "log";
-/// As long as recovery and a large shared memory may take.
-const START_LIMIT: Duration = Duration::from_secs(120);
 /// How long after its client's connection the server's log may be behind.
 const LOG_DELAY: Duration = Duration::from_millis(500);
 /// A daemon in trouble must not keep who waits for the reason.
 const ASK_LIMIT: Duration = Duration::from_secs(10);
-const ENDED: &str = "remeasure: the server ended with status";
 
 /// The machine that the containers of the daemon that answers run on.
 pub async fn machine_of(
@@ -133,9 +130,10 @@ impl DockerServer {
             ));
         };
         let (daemon, _) = endpoint::connect().await.map_err(Failure::Engine)?;
-        strays::remove(&daemon)
+        let strays = strays::find(&daemon)
             .await
             .map_err(|error| error::failure("tell of its containers", &error))?;
+        strays::remove(&daemon, &strays).await;
         let image = image::present(
             &daemon,
             pinned,
@@ -404,8 +402,7 @@ impl DockerServer {
 
     /// How often the server has ended.
     fn ends(&self) -> usize {
-        let printed = self.container.as_ref().map(Container::printed);
-        printed.unwrap_or_default().matches(ENDED).count()
+        self.container.as_ref().map_or(0, Container::server_ends)
     }
 
     /// Writes the settings, starts the server, and waits until a login is answered.
@@ -422,7 +419,7 @@ impl DockerServer {
             ("postgresql.auto.conf", String::new()),
         ];
         let container = self.container()?;
-        let printed_before = container.printed().len();
+        let printed_before = container.printed_bytes();
         let ends_before = self.ends();
         match self.starts {
             0 => self.place.write_first(container, &files).await?,
@@ -435,20 +432,23 @@ impl DockerServer {
         }
         self.container_mut()?.write("start\n").await?;
         self.starts += 1;
-        let deadline = Instant::now() + START_LIMIT;
+        let limit = start_limit();
+        let deadline = Instant::now() + limit;
         loop {
-            if let Ok(session) = Session::connect(&self.address, "postgres", Role::Tool).await {
+            // A container that stands still takes the connection and answers nothing.
+            let login = Session::connect(&self.address, "postgres", Role::Tool);
+            let login = tokio::time::timeout_at(deadline.into(), login).await;
+            if let Ok(Ok(session)) = login {
                 session.close().await;
                 return Ok(());
             }
             let ended = self.ends() > ends_before || self.container()?.has_ended();
             if ended || Instant::now() >= deadline {
-                let why = if ended {
-                    "it ended"
-                } else {
-                    "it was not ready in time"
+                let why = match ended {
+                    true => "it ended".to_owned(),
+                    false => format!("it was not ready within {limit:?}"),
                 };
-                return Err(self.start_failure(why, printed_before, &settings).await);
+                return Err(self.start_failure(&why, printed_before, &settings).await);
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
@@ -463,9 +463,8 @@ impl DockerServer {
         let Ok(container) = self.container() else {
             return Failure::internal("the container is gone");
         };
-        let printed = container.printed();
-        let log = printed.get(printed_before..).unwrap_or(&printed);
-        let complaints = setting_complaints(log, settings);
+        let log = container.printed_since(printed_before);
+        let complaints = setting_complaints(&log, settings);
         if !complaints.is_empty() {
             return Failure::Article(complaints);
         }

@@ -13,13 +13,13 @@ mod process;
 mod template;
 mod user;
 
-use super::StartRequest;
 use super::cache::{Cache, DATA, RunDirectory};
 use super::cause::{self, Known};
 use super::pins::{Pin, platform};
 use super::session::{Address, Host, log_tail};
 use super::settings::{check_settings, setting_complaints, settings_file};
 use super::storage;
+use super::{StartRequest, start_limit};
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
 use binaries::{Binaries, Origin, Search};
@@ -44,8 +44,6 @@ pub struct Embedded {
     address: Address,
 }
 
-/// As long as recovery and a large shared memory may take.
-const START_LIMIT: Duration = Duration::from_secs(120);
 /// A fast stop writes all that is dirty.
 const RESTART_STOP_LIMIT: Duration = Duration::from_secs(300);
 /// When the data is thrown away there is nothing to write for.
@@ -267,13 +265,14 @@ impl Embedded {
 
     /// Keeps the process once its postmaster says that it is ready; else ends it and says why.
     async fn until_ready(&mut self, mut process: ServerProcess, data: &Path) -> Result<(), String> {
-        let deadline = Instant::now() + START_LIMIT;
+        let limit = start_limit();
+        let deadline = Instant::now() + limit;
         while !is_ready(data, process.pid()) {
             if let Some(status) = process.ended() {
                 return Err(format!("it ended with {status}"));
             }
             if Instant::now() >= deadline {
-                return Err(format!("it was not ready within {START_LIMIT:?}"));
+                return Err(format!("it was not ready within {limit:?}"));
             }
             tokio::time::sleep(Duration::from_millis(2)).await;
         }

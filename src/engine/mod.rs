@@ -13,6 +13,7 @@
 mod cache;
 mod cause;
 mod choice;
+pub mod clean;
 mod docker;
 mod embedded;
 mod fake;
@@ -43,6 +44,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 use url::{Unheld, UrlServer};
 
 /// What `--engine` names.
@@ -82,6 +84,15 @@ pub struct Limits<'a> {
     pub shm_size: Option<&'a str>,
     /// Of the image; None: the daemon's own, so that nothing is emulated.
     pub platform: Option<&'a str>,
+}
+
+/// How long a server may take until it answers: as long as recovery and a large shared memory need,
+/// or so many seconds as `REMEASURE_START_LIMIT` says.
+fn start_limit() -> Duration {
+    const SECONDS: u64 = 120;
+    let said = std::env::var("REMEASURE_START_LIMIT").ok();
+    let seconds = said.and_then(|said| said.trim().parse().ok());
+    Duration::from_secs(seconds.unwrap_or(SECONDS))
 }
 
 /// Where binaries and data directories are kept when nothing else is said.

@@ -60,6 +60,9 @@ pub enum Reach<'a> {
     Port,
 }
 
+/// What the first process prints when a server has ended.
+const SERVER_ENDED: &str = "remeasure: the server ended with status";
+
 /// A daemon that is removing a container needs no longer.
 const GONE_LIMIT: Duration = Duration::from_secs(10);
 
@@ -114,10 +117,38 @@ impl State {
     }
 }
 
+/// A server that logs every statement may print more than there is memory: the last is kept.
 #[derive(Debug, Default)]
 struct Printed {
     text: Vec<u8>,
+    /// Bytes before `text`, and how often [`SERVER_ENDED`] stood in them.
+    forgotten: usize,
+    forgotten_ends: usize,
     ended: bool,
+}
+
+/// How much of what was printed is kept at least.
+const KEPT_OUTPUT: usize = 1 << 20;
+
+impl Printed {
+    fn add(&mut self, message: &[u8]) {
+        self.text.extend_from_slice(message);
+        if self.text.len() < 2 * KEPT_OUTPUT {
+            return;
+        }
+        let line_end = self.text[..KEPT_OUTPUT]
+            .iter()
+            .rposition(|byte| *byte == b'\n');
+        let end = line_end.map_or(KEPT_OUTPUT, |place| place + 1);
+        self.forgotten_ends += ends(&self.text[..end]);
+        self.forgotten += end;
+        self.text.drain(..end);
+    }
+}
+
+/// How often a server has ended in this part of what was printed.
+fn ends(text: &[u8]) -> usize {
+    String::from_utf8_lossy(text).matches(SERVER_ENDED).count()
 }
 
 impl std::fmt::Debug for Container {
@@ -156,7 +187,7 @@ impl Container {
             .docker
             .create_container(Some(options), body(design))
             .await
-            .map_err(|error| failure("create a container", &error))?;
+            .map_err(|error| not_created(&error))?;
         Ok(container)
     }
 
@@ -223,7 +254,7 @@ impl Container {
                     // The log is for people; that it cannot be written stops nothing.
                     let _ = std::io::Write::write_all(log, &message);
                 }
-                lock(&printed).text.extend_from_slice(&message);
+                lock(&printed).add(&message);
             }
             lock(&printed).ended = true;
         }));
@@ -260,8 +291,29 @@ impl Container {
         }
     }
 
+    /// The end of what was printed.
     pub fn printed(&self) -> String {
-        String::from_utf8_lossy(&lock(&self.printed).text).into_owned()
+        self.printed_since(0)
+    }
+
+    /// What was printed after so many bytes, as far as it is kept.
+    pub fn printed_since(&self, bytes: usize) -> String {
+        let printed = lock(&self.printed);
+        let start = bytes.saturating_sub(printed.forgotten);
+        let text = printed.text.get(start..).unwrap_or_default();
+        String::from_utf8_lossy(text).into_owned()
+    }
+
+    /// How many bytes were printed.
+    pub fn printed_bytes(&self) -> usize {
+        let printed = lock(&self.printed);
+        printed.forgotten + printed.text.len()
+    }
+
+    /// How often a server in it has ended.
+    pub fn server_ends(&self) -> usize {
+        let printed = lock(&self.printed);
+        printed.forgotten_ends + ends(&printed.text)
     }
 
     /// Whether everything in it has ended.
@@ -453,6 +505,18 @@ fn name() -> String {
     format!("remeasure-{}-{random:016x}", std::process::id())
 }
 
+fn not_created(error: &bollard::errors::Error) -> Failure {
+    match failure("create a container", error) {
+        Failure::Engine(problem) if problem.message.contains("source path does not exist") => {
+            Failure::Engine(problem.hint(
+                "the daemon does not see this machine's folders, as where this program runs in a \
+                 container itself: use `--engine embedded`",
+            ))
+        }
+        other => other,
+    }
+}
+
 fn lock(printed: &Mutex<Printed>) -> std::sync::MutexGuard<'_, Printed> {
     printed.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -540,5 +604,42 @@ fn volume(image: &Image, labels: HashMap<String, String>) -> Mount {
             ..MountVolumeOptions::default()
         }),
         ..Mount::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_of_what_is_printed_is_kept_and_every_end_is_counted() {
+        let container = Container {
+            docker: Docker::connect_with_http(
+                "http://127.0.0.1:1",
+                1,
+                bollard::API_DEFAULT_VERSION,
+            )
+            .unwrap(),
+            name: String::new(),
+            guard: None,
+            input: None,
+            printed: Arc::default(),
+            reader: None,
+        };
+        let line = format!("{}\n", "x".repeat(999));
+        for number in 0..10_000 {
+            if number % 1000 == 0 {
+                lock(&container.printed).add(format!("{SERVER_ENDED} 0\n").as_bytes());
+            }
+            lock(&container.printed).add(line.as_bytes());
+        }
+        assert_eq!(container.server_ends(), 10);
+        let kept = container.printed();
+        assert!((KEPT_OUTPUT..=2 * KEPT_OUTPUT).contains(&kept.len()));
+        let all = container.printed_bytes();
+        assert_eq!(all, 10_000_000 + 10 * (SERVER_ENDED.len() + 3));
+        assert_eq!(container.printed_since(all - 1000), line);
+        assert_eq!(container.printed_since(all), "");
+        assert_eq!(container.printed_since(all + 1), "");
     }
 }

@@ -3,6 +3,7 @@
 
 use super::container::LABEL;
 use super::endpoint::Daemon;
+use super::error::is_not_found;
 use crate::engine::system;
 use bollard::errors::Error;
 use bollard::query_parameters::{
@@ -68,7 +69,7 @@ pub fn run_label() -> String {
 }
 
 /// What dead runs of this machine have left on a daemon.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Strays {
     pub containers: Vec<String>,
     pub volumes: Vec<String>,
@@ -103,29 +104,34 @@ pub async fn find(daemon: &Daemon) -> Result<Strays, Error> {
     })
 }
 
-/// Finds and removes them; gives those that are gone.
-pub async fn remove(daemon: &Daemon) -> Result<Strays, Error> {
-    let found = find(daemon).await?;
+/// Removes what was found; gives what is gone.
+pub async fn remove(daemon: &Daemon, found: &Strays) -> Strays {
     let mut removed = Strays::default();
-    for id in found.containers {
+    for id in &found.containers {
         let options = RemoveContainerOptionsBuilder::new()
             .force(true)
             .v(true)
             .build();
-        // Another run may be removing it at the same time.
-        let done = daemon.docker.remove_container(&id, Some(options)).await;
-        if done.is_ok() {
-            removed.containers.push(id);
+        if is_gone(&daemon.docker.remove_container(id, Some(options)).await) {
+            removed.containers.push(id.clone());
         }
     }
-    for name in found.volumes {
+    for name in &found.volumes {
         let options = RemoveVolumeOptionsBuilder::new().force(true).build();
-        // Most have gone with their container, which is no error here.
-        if (daemon.docker.remove_volume(&name, Some(options)).await).is_ok() {
-            removed.volumes.push(name);
+        // Most have gone with their container.
+        if is_gone(&daemon.docker.remove_volume(name, Some(options)).await) {
+            removed.volumes.push(name.clone());
         }
     }
-    Ok(removed)
+    removed
+}
+
+/// Another run may be removing it at the same time.
+fn is_gone(answer: &Result<(), Error>) -> bool {
+    match answer {
+        Ok(()) => true,
+        Err(error) => is_not_found(error) || error.to_string().contains("already in progress"),
+    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 
 /// Raised whenever what is done to a fresh data directory changes.
 const LAYOUT: u32 = 1;
+/// It runs one after another.
+const INITDB_PROCESSES: i64 = 256;
 const INITDB_LIMIT: Duration = Duration::from_secs(300);
 
 /// A fresh data directory.
@@ -131,7 +133,10 @@ async fn make(daemon: &Daemon, image: &Image, pin: &Pin) -> Result<Vec<u8>, Fail
                 .collect(),
             reach: Reach::Nowhere,
             user: "postgres".to_owned(),
-            limits: Limits::default(),
+            limits: Limits {
+                processes: Some(INITDB_PROCESSES),
+                ..Limits::default()
+            },
         },
     )
     .await?;

@@ -1,13 +1,13 @@
 //! What only containers have: that they are pulled by digest, limited, and gone with their maker.
 
 mod failures;
+mod leaving;
 
 use super::{pin, start, tool, value};
 use crate::project::Project;
 use remeasure::engine::EngineChoice;
 use remeasure::exit_code::Failure;
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
 /// What the daemon's own client lists.
 fn listed(arguments: &[&str]) -> Vec<String> {
@@ -21,25 +21,6 @@ fn containers() -> Vec<String> {
     listed(&["ps", "-aq", "--filter", "label=org.remeasure.run"])
 }
 
-fn left() -> (Vec<String>, Vec<String>, Vec<String>) {
-    let volumes = listed(&["volume", "ls", "-q"]);
-    (containers(), volumes, listed(&["network", "ls", "-q"]))
-}
-
-/// Waits until only what was there before is left: less than two seconds on a machine that is not
-/// busy with other tests.
-fn nothing_more_than(before: &(Vec<String>, Vec<String>, Vec<String>), after_what: &str) {
-    let deadline = Instant::now() + Duration::from_secs(15);
-    while left() != *before {
-        assert!(
-            Instant::now() < deadline,
-            "{after_what} leaves {:?}",
-            left()
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
 /// A project with the article `a`, on the pins of these tests.
 fn project(article: &str) -> Project {
     let project = Project::new(article);
@@ -47,44 +28,6 @@ fn project(article: &str) -> Project {
     project.write("articles/pins.yaml", &pins);
     project
 }
-
-// One test, as it counts all containers there are.
-#[test]
-fn whatever_ends_the_program_no_container_is_left() {
-    let project = project(ARTICLE);
-    let build = |project: &Project| {
-        let mut command = project.command(&["build", "a", "--engine", "docker", "--force"]);
-        command
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap()
-    };
-    // The image is pulled and initialised.
-    assert!(build(&project).wait().unwrap().success());
-    let before = left();
-    for signal in [libc::SIGKILL, libc::SIGINT, libc::SIGTERM] {
-        for milliseconds in [20, 60, 120, 200, 350, 600, 1000, 1500] {
-            let mut child = build(&project);
-            std::thread::sleep(Duration::from_millis(milliseconds));
-            // SAFETY: the process is a child of ours that is not waited for yet.
-            unsafe { libc::kill(child.id() as libc::pid_t, signal) };
-            child.wait().unwrap();
-            nothing_more_than(&before, &format!("signal {signal} after {milliseconds} ms"));
-        }
-    }
-}
-
-const ARTICLE: &str = "---
-title: T
-postgres: {version: \"16.15\"}
----
-
-```sql experiment sleep
---| matrix: {n: [1, 2, 3, 4, 5, 6]}
-SELECT pg_sleep(0.2);
-```
-";
 
 #[tokio::test]
 async fn a_wrong_digest_is_told() {
@@ -132,6 +75,27 @@ async fn limits_are_granted_and_read_back() {
     assert_eq!(container["cpus"], "1.5");
     assert_eq!(container["shm_bytes"], (96_u64 << 20).to_string());
     assert!(container["image"].starts_with("sha256:"));
+    server.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn there_may_be_processes_for_every_connection_that_settings_allow() {
+    let choice = EngineChoice::Docker;
+    let many = [("max_connections", "700")];
+    let mut server = super::try_start(&choice, "16.15", &many).await.unwrap();
+    let granted = |server: &remeasure::engine::Server| -> i64 {
+        server.environment().container["processes"].parse().unwrap()
+    };
+    assert!(granted(&server) > 2 * 700);
+    // More than the container was made for: it is allowed more.
+    let more = super::settings(&[("max_connections", "3000")]);
+    server.restart(&more).await.unwrap();
+    let mut session = tool(&server).await;
+    let allowed = "SELECT pg_read_file(name) FROM (VALUES ('/sys/fs/cgroup/pids.max'), \
+                   ('/sys/fs/cgroup/pids/pids.max')) f (name) \
+                   WHERE pg_stat_file(name, true) IS NOT NULL";
+    let allowed: i64 = value(&mut session, allowed).await.trim().parse().unwrap();
+    assert!(allowed > 2 * 3000, "{allowed}");
     server.stop().await.unwrap();
 }
 

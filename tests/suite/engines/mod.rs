@@ -1,6 +1,8 @@
 //! The same checks on every engine that runs a real server, for every pinned version. The first
 //! run fetches the binaries.
 
+#[cfg(feature = "container-tests")]
+mod agreement;
 mod author;
 mod choosing;
 #[cfg(feature = "container-tests")]
