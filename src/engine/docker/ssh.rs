@@ -106,7 +106,7 @@ impl Ssh {
         let shared = login.as_ref().map(|login| login.folder.path());
         let mut command = self.destination.command(shared, false);
         command.arg(self.destination.dial_command());
-        let (child, socket, errors) = spawn(&mut command)?;
+        let (child, socket, errors) = spawn(command)?;
         let mut children = lock(&self.children);
         children.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         children.push(child);
@@ -117,7 +117,7 @@ impl Ssh {
         let folder = tempfile::Builder::new().prefix("ssh").tempdir()?;
         let mut command = self.destination.command(Some(folder.path()), true);
         command.arg(LOG_IN);
-        let (child, socket, errors) = spawn(&mut command)?;
+        let (child, socket, errors) = spawn(command)?;
         let mut login = Login {
             folder,
             open: asynchronous(socket)?,
@@ -304,8 +304,9 @@ impl Destination {
     }
 }
 
-/// Standard input and output are one socket, whose other end is ours.
-fn spawn(command: &mut Command) -> io::Result<(Child, StdUnixStream, Arc<File>)> {
+/// Standard input and output are one socket, whose other end is ours. The command goes, as it keeps
+/// the far end open.
+fn spawn(mut command: Command) -> io::Result<(Child, StdUnixStream, Arc<File>)> {
     let (ours, theirs) = StdUnixStream::pair()?;
     let errors = tempfile::tempfile()?;
     let child = command
@@ -372,17 +373,18 @@ impl AsyncRead for SshStream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.socket).poll_read(context, buffer))?;
-        if buffer.filled().len() > before {
+        let read = ready!(Pin::new(&mut self.socket).poll_read(context, buffer));
+        if read.is_ok() && buffer.filled().len() > before {
             self.heard = true;
             return Poll::Ready(Ok(()));
         }
+        // An end, also where ssh has not read all that was written.
         let said = words(&self.errors);
         lock(&self.last_words).clone_from(&said);
         match said {
             // The end of a login that never was.
             Some(said) if !self.heard => Poll::Ready(Err(io::Error::other(format!("ssh: {said}")))),
-            _ => Poll::Ready(Ok(())),
+            _ => Poll::Ready(read),
         }
     }
 }

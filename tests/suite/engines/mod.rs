@@ -6,6 +6,8 @@ mod author;
 mod containers;
 mod fetching;
 mod lifetime;
+#[cfg(feature = "container-tests")]
+mod remote;
 mod session;
 
 use remeasure::engine::pins::{Pin, Pins};
