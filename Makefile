@@ -4,6 +4,7 @@
 #   make check   [ARTICLE=slug]                        judge the quotes against the accepted records
 #   make test                                          every test
 #   make test-containers                               those of the docker engine, with a daemon
+#   make test-remote                                   those of a daemon on another machine
 #   make bench                                         times over sizes of an article
 #   make fuzz    [SECONDS=60]                          mutations of what is read, for so long
 #   make check-code                                    format, lints, documentation, licences
@@ -16,7 +17,7 @@ CARGO   ?= cargo
 
 REMEASURE = target/release/remeasure
 
-.PHONY: article check test test-containers bench fuzz check-code clean requirements
+.PHONY: article check test test-containers test-remote bench fuzz check-code clean requirements
 .DELETE_ON_ERROR:
 
 article: requirements
@@ -33,6 +34,10 @@ test: requirements
 # One by one: the leak tests count containers. On the images that articles/pins.yaml names, or REMEASURE_TEST_PINS, with the daemon that answers.
 test-containers: requirements
 	$(CARGO) test --locked --features container-tests --test suite -- --test-threads 1 docker_ containers::
+
+# The same, and more, on the daemon of another machine that DOCKER_HOST names and `.ci/remote` has started.
+test-remote: requirements
+	$(CARGO) test --locked --features container-tests --test suite -- --test-threads 1 docker_ remote::
 
 bench: requirements
 	$(CARGO) bench --locked --bench speed

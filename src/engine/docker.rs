@@ -82,9 +82,11 @@ pub async fn machine_of(
         Ok(found) => found,
         // What is measured already can be looked at without the daemon that it was measured by.
         Err(_) if !fetch && !endpoint::is_remote() => {
-            return Ok(Machine::Here {
+            let known =
+                (endpoint::here().iter()).find_map(|endpoint| machine::last_known(endpoint, cache));
+            return Ok(known.unwrap_or_else(|| Machine::Here {
                 storage: "unknown".to_owned(),
-            });
+            }));
         }
         Err(problem) => return Err(Failure::Engine(problem)),
     };

@@ -94,7 +94,7 @@ impl Watch {
         let elapsed_ms: f64 = window
             .statements
             .iter()
-            .map(|statement| statement.elapsed.as_secs_f64() * 1000.0)
+            .map(StatementTime::elapsed_ms)
             .sum();
         if elapsed_ms < TOO_SHORT_MS && !window.statements.is_empty() {
             doubt(Kind::TooShort, elapsed_ms);

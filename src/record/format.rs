@@ -550,6 +550,23 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_the_network_was_like_is_in_no_hash_of_the_server() {
+        let here = ServerEnvironment {
+            version: "16.15".into(),
+            ..ServerEnvironment::default()
+        };
+        let network = Network {
+            way: "ssh".into(),
+            round_trip_ms: "31.250".into(),
+        };
+        let there = ServerEnvironment {
+            network: Some(network),
+            ..here.clone()
+        };
+        assert_eq!(there.hash(), here.hash());
+    }
+
+    #[test]
     fn a_kernel_update_makes_no_other_machine_and_more_memory_does() {
         let host = HostEnvironment {
             cpu: "EPYC".into(),

@@ -6,7 +6,7 @@
 //! daemon elsewhere its own description is asked each time: behind a name another machine may stand.
 
 use super::container::{Container, Design, Limits, Reach};
-use super::endpoint::Daemon;
+use super::endpoint::{Daemon, Endpoint};
 use super::error::failure;
 use super::image::Image;
 use crate::diagnostic::Diagnostic;
@@ -44,39 +44,53 @@ pub async fn machine(
             told
         }
     };
-    let facts = read(&told);
+    Ok(Some(judged(read(&told), daemon.is_here())))
+}
+
+/// What a daemon of this machine, which does not answer now, has told since this machine started.
+pub fn last_known(endpoint: &Endpoint, cache: &Path) -> Option<Machine> {
+    let told = std::fs::read_to_string(file_of(&known_here(endpoint), cache)).ok()?;
+    Some(judged(read(&told), true))
+}
+
+/// Of a daemon that is reached through a network more is unlike than its place.
+fn judged(facts: Facts, is_here: bool) -> Machine {
     let boot = boot_of_this();
-    // Of a daemon that is reached through a network more is unlike than its place.
-    Ok(Some(
-        match daemon.is_here() && facts.boot == boot && !boot.is_empty() {
-            true => Machine::Here {
-                storage: facts.storage,
-            },
-            false => Machine::Elsewhere(Box::new(facts)),
+    match is_here && facts.boot == boot && !boot.is_empty() {
+        true => Machine::Here {
+            storage: facts.storage,
         },
-    ))
+        false => Machine::Elsewhere(Box::new(facts)),
+    }
 }
 
 /// Where the answer of this very machine is kept.
 async fn file(daemon: &Daemon, cache: &Path) -> Result<PathBuf, Failure> {
-    let known_by = if daemon.is_here() {
-        format!("{} {}", daemon.endpoint.host, boot_of_this())
-    } else {
-        let about = daemon.docker.info().await;
-        let about = about.map_err(|error| failure("describe itself", &error))?;
-        format!(
-            "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
-            about.id,
-            about.name,
-            about.ncpu,
-            about.mem_total,
-            about.kernel_version,
-            about.driver,
-            about.docker_root_dir
-        )
-    };
+    if daemon.is_here() {
+        return Ok(file_of(&known_here(&daemon.endpoint), cache));
+    }
+    let about = daemon.docker.info().await;
+    let about = about.map_err(|error| failure("describe itself", &error))?;
+    let known_by = format!(
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        about.id,
+        about.name,
+        about.ncpu,
+        about.mem_total,
+        about.kernel_version,
+        about.driver,
+        about.docker_root_dir
+    );
+    Ok(file_of(&known_by, cache))
+}
+
+fn known_here(endpoint: &Endpoint) -> String {
+    format!("{} {}", endpoint.host, boot_of_this())
+}
+
+fn file_of(known_by: &str, cache: &Path) -> PathBuf {
     let key = sha256_of(format!("{QUESTIONS} {known_by}").as_bytes());
-    Ok(cache.join("machines").join(format!("{}.txt", &key[..16])))
+    cache.join("machines").join(format!("{}.txt", &key[..16]))
 }
 
 async fn ask(daemon: &Daemon, image: &Image) -> Result<String, Failure> {

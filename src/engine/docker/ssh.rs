@@ -2,22 +2,24 @@
 //! `docker system dial-stdio` there copies between its standard streams and the daemon, as the docker
 //! client has it done.
 //!
-//! The first connection logs in and is shared by those that follow, which then need two round trips
-//! instead of a login each. Where it cannot be shared (a server that allows few sessions of one
-//! login), `ssh` logs in once more by itself. Nothing is ever asked of the terminal.
+//! One login is shared by all connections. Where the other machine says where its daemon listens, and
+//! lets sockets be forwarded, a connection is one more channel of that login and costs a round trip;
+//! else it runs `dial-stdio` once more, and logs in once more where a login allows few sessions.
+//! Nothing is ever asked of the terminal.
 
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::UnixStream;
 use tokio::sync::OnceCell;
 
@@ -27,7 +29,7 @@ pub struct Ssh {
     login: OnceCell<Option<Login>>,
     /// That have not been waited for.
     children: Mutex<Vec<Child>>,
-    last_words: std::sync::Arc<Mutex<Option<String>>>,
+    last_words: Arc<Mutex<Option<String>>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,11 +45,20 @@ struct Destination {
 struct Login {
     folder: tempfile::TempDir,
     /// The far end ends when this does.
-    _open: UnixStream,
+    open: UnixStream,
     child: Option<Child>,
+    errors: Arc<File>,
+    /// A socket here that leads to the daemon's there.
+    forwarded: Option<PathBuf>,
 }
 
+const SOCKET: &str = "remeasure: socket ";
 const READY: &str = "remeasure: ready";
+/// Says where the daemon there listens, and ends when its standard input does.
+const LOG_IN: &str = "exec sh -c '\
+    (docker context inspect --format \"{{.Endpoints.docker.Host}}\" || \
+     podman info --format \"{{.Host.RemoteSocket.Path}}\") 2>/dev/null | \
+    sed \"s/^/remeasure: socket /\"; echo remeasure: ready; exec cat > /dev/null'";
 /// Asking for nothing, ssh answers or gives up within its own 30 s.
 const LOGIN_LIMIT: Duration = Duration::from_secs(45);
 
@@ -58,7 +69,7 @@ impl Ssh {
             destination: Destination::parse(authority)?,
             login: OnceCell::new(),
             children: Mutex::default(),
-            last_words: std::sync::Arc::default(),
+            last_words: Arc::default(),
         })
     }
 
@@ -68,12 +79,11 @@ impl Ssh {
 
     pub async fn dial(&self) -> io::Result<SshStream> {
         let (socket, errors) = self.open().await?;
-        socket.set_nonblocking(true)?;
         Ok(SshStream {
-            socket: UnixStream::from_std(socket)?,
+            socket: asynchronous(socket)?,
             errors,
             heard: false,
-            last_words: std::sync::Arc::clone(&self.last_words),
+            last_words: Arc::clone(&self.last_words),
         })
     }
 
@@ -82,12 +92,21 @@ impl Ssh {
         Ok(self.open().await?.0.into())
     }
 
-    async fn open(&self) -> io::Result<(StdUnixStream, File)> {
+    async fn open(&self) -> io::Result<(StdUnixStream, Arc<File>)> {
         let login = self.login.get_or_try_init(|| self.log_in()).await?;
+        if let Some(login) = login
+            && let Some(forwarded) = &login.forwarded
+        {
+            let socket = StdUnixStream::connect(forwarded).map_err(|error| {
+                let said = words(&login.errors).unwrap_or_else(|| error.to_string());
+                io::Error::other(format!("ssh: {said}"))
+            })?;
+            return Ok((socket, Arc::clone(&login.errors)));
+        }
         let shared = login.as_ref().map(|login| login.folder.path());
         let mut command = self.destination.command(shared, false);
         command.arg(self.destination.dial_command());
-        let (child, socket, errors) = spawn(&mut command)?;
+        let (child, socket, errors) = spawn(command)?;
         let mut children = lock(&self.children);
         children.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         children.push(child);
@@ -97,20 +116,25 @@ impl Ssh {
     async fn log_in(&self) -> io::Result<Option<Login>> {
         let folder = tempfile::Builder::new().prefix("ssh").tempdir()?;
         let mut command = self.destination.command(Some(folder.path()), true);
-        command.arg(format!("echo {READY}; exec cat > /dev/null"));
-        let (child, socket, mut errors) = spawn(&mut command)?;
-        socket.set_nonblocking(true)?;
+        command.arg(LOG_IN);
+        let (child, socket, errors) = spawn(command)?;
         let mut login = Login {
             folder,
-            _open: UnixStream::from_std(socket)?,
+            open: asynchronous(socket)?,
             child: Some(child),
+            errors,
+            forwarded: None,
         };
-        let is_ready = tokio::time::timeout(LOGIN_LIMIT, said_ready(&mut login._open));
-        match is_ready.await {
-            Ok(true) => Ok(Some(login)),
-            Ok(false) => {
+        let told = tokio::time::timeout(LOGIN_LIMIT, told(&mut login.open)).await;
+        match told {
+            Ok(Some(told)) => {
+                let listens = self.destination.socket.as_deref();
+                login.forward(listens.or_else(|| socket_in(&told))).await;
+                Ok(Some(login))
+            }
+            Ok(None) => {
                 let ended = login.child.take().map(|mut child| child.wait());
-                let why = words(&mut errors).unwrap_or_else(|| match ended {
+                let why = words(&login.errors).unwrap_or_else(|| match ended {
                     Some(Ok(status)) => format!("it ended with {status}"),
                     _ => "it ended without a word".to_owned(),
                 });
@@ -120,6 +144,56 @@ impl Ssh {
             Err(_) => Ok(None),
         }
     }
+}
+
+impl Login {
+    /// Where sockets may be forwarded and a daemon answers: without a process for each connection.
+    async fn forward(&mut self, there: Option<&str>) {
+        let Some(there) = there else { return };
+        let here = self.folder.path().join("d");
+        let forwarded = Command::new("ssh")
+            // The login has been through the user's configuration.
+            .args(["-F", "/dev/null", "-o", "LogLevel=QUIET", "-S"])
+            .arg(self.folder.path().join("s"))
+            .args(["-O", "forward", "-L"])
+            .arg(format!("{}:{there}", here.display()))
+            .args(["--", "there"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .status();
+        let answers = tokio::time::timeout(LOGIN_LIMIT, answers(&here));
+        if forwarded.is_ok_and(|status| status.success()) && answers.await.unwrap_or(false) {
+            self.forwarded = Some(here);
+        }
+    }
+}
+
+/// Whether a daemon is at the other end.
+async fn answers(socket: &Path) -> bool {
+    let ask = async || -> io::Result<bool> {
+        let mut socket = UnixStream::connect(socket).await?;
+        socket
+            .write_all(b"GET /_ping HTTP/1.1\r\nHost: docker\r\nConnection: close\r\n\r\n")
+            .await?;
+        let mut answer = [0; 5];
+        socket.read_exact(&mut answer).await?;
+        Ok(answer == *b"HTTP/")
+    };
+    ask().await.unwrap_or(false)
+}
+
+/// Where a daemon listens, if that is a socket.
+fn socket_in(told: &str) -> Option<&str> {
+    let line = told.lines().find_map(|line| line.strip_prefix(SOCKET))?;
+    let path = line.trim().trim_start_matches("unix://");
+    path.starts_with('/').then_some(path)
+}
+
+fn asynchronous(socket: StdUnixStream) -> io::Result<UnixStream> {
+    socket.set_nonblocking(true)?;
+    UnixStream::from_std(socket)
 }
 
 impl Drop for Login {
@@ -230,8 +304,9 @@ impl Destination {
     }
 }
 
-/// Standard input and output are one socket, whose other end is ours.
-fn spawn(command: &mut Command) -> io::Result<(Child, StdUnixStream, File)> {
+/// Standard input and output are one socket, whose other end is ours. The command goes, as it keeps
+/// the far end open.
+fn spawn(mut command: Command) -> io::Result<(Child, StdUnixStream, Arc<File>)> {
     let (ours, theirs) = StdUnixStream::pair()?;
     let errors = tempfile::tempfile()?;
     let child = command
@@ -245,31 +320,37 @@ fn spawn(command: &mut Command) -> io::Result<(Child, StdUnixStream, File)> {
             io::ErrorKind::NotFound => io::Error::other("there is no program `ssh` here"),
             _ => error,
         })?;
-    Ok((child, ours, errors))
+    Ok((child, ours, Arc::new(errors)))
 }
 
-async fn said_ready(socket: &mut UnixStream) -> bool {
+/// What a login prints until it is ready; None: it ended.
+async fn told(socket: &mut UnixStream) -> Option<String> {
     let mut said = Vec::new();
     loop {
         let mut part = [0; 256];
         match socket.read(&mut part).await {
-            Ok(0) | Err(_) => return false,
+            Ok(0) | Err(_) => return None,
             // What the shell there prints when it starts goes before it.
             Ok(length) => said.extend_from_slice(&part[..length]),
         }
-        if String::from_utf8_lossy(&said).contains(READY) {
-            return true;
+        let text = String::from_utf8_lossy(&said);
+        if text.contains(READY) {
+            return Some(text.into_owned());
         }
     }
 }
 
-fn words(errors: &mut File) -> Option<String> {
-    let mut text = String::new();
-    errors.rewind().ok()?;
-    errors.read_to_string(&mut text).ok()?;
-    let lines: Vec<&str> = text.lines().map(str::trim).collect();
-    let text = lines.join("; ").trim_matches([';', ' ']).to_owned();
-    (!text.is_empty()).then_some(text)
+/// What a process has written to a file that it shares with us: its place in it is not touched.
+fn words(errors: &File) -> Option<String> {
+    let mut bytes = vec![0; 4096];
+    let length = errors.read_at(&mut bytes, 0).ok()?;
+    let text = String::from_utf8_lossy(&bytes[..length]);
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    (!lines.is_empty()).then(|| lines.join("; "))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -280,9 +361,9 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 pub struct SshStream {
     socket: UnixStream,
     /// What ssh prints on standard error.
-    errors: File,
+    errors: Arc<File>,
     heard: bool,
-    last_words: std::sync::Arc<Mutex<Option<String>>>,
+    last_words: Arc<Mutex<Option<String>>>,
 }
 
 impl AsyncRead for SshStream {
@@ -292,17 +373,18 @@ impl AsyncRead for SshStream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.socket).poll_read(context, buffer))?;
-        if buffer.filled().len() > before {
+        let read = ready!(Pin::new(&mut self.socket).poll_read(context, buffer));
+        if read.is_ok() && buffer.filled().len() > before {
             self.heard = true;
             return Poll::Ready(Ok(()));
         }
-        let said = words(&mut self.errors);
+        // An end, also where ssh has not read all that was written.
+        let said = words(&self.errors);
         lock(&self.last_words).clone_from(&said);
         match said {
             // The end of a login that never was.
             Some(said) if !self.heard => Poll::Ready(Err(io::Error::other(format!("ssh: {said}")))),
-            _ => Poll::Ready(Ok(())),
+            _ => Poll::Ready(read),
         }
     }
 }
@@ -367,6 +449,25 @@ mod tests {
         ] {
             let expected = expected.map(str::to_owned).map_err(str::to_owned);
             assert_eq!(read(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn where_a_daemon_listens_is_read_among_other_words() {
+        for (told, expected) in [
+            (
+                "Welcome!\nremeasure: socket unix:///var/run/docker.sock\nremeasure: ready\n",
+                Some("/var/run/docker.sock"),
+            ),
+            (
+                "remeasure: socket /run/podman/podman.sock\n",
+                Some("/run/podman/podman.sock"),
+            ),
+            ("remeasure: socket tcp://other:2375\n", None),
+            ("remeasure: socket \nremeasure: ready\n", None),
+            ("remeasure: ready\n", None),
+        ] {
+            assert_eq!(socket_in(told), expected, "{told}");
         }
     }
 

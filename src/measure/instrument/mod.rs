@@ -148,6 +148,13 @@ pub struct StatementTime {
     pub rows: Option<u64>,
 }
 
+impl StatementTime {
+    /// Divided once, so that microseconds stay the decimals that they are.
+    pub fn elapsed_ms(&self) -> f64 {
+        self.elapsed.as_nanos() as f64 / 1e6
+    }
+}
+
 /// What one instrument adds to the experiment's row, and results of its own.
 #[derive(Default)]
 pub struct Reading {

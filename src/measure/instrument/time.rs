@@ -1,6 +1,8 @@
 //! `time`: how long the statements of `measure` took, by the client's and by the server's clock.
 
-use super::{ColumnDescription, Instrument, Probe, Reading, Sessions, Unreadable, Window};
+use super::{
+    ColumnDescription, Instrument, Probe, Reading, Sessions, StatementTime, Unreadable, Window,
+};
 use crate::quantity::Value;
 use futures_util::future::{FutureExt, LocalBoxFuture, ready};
 
@@ -61,7 +63,7 @@ fn values(window: &Window) -> Vec<Value> {
     let elapsed_ms: f64 = window
         .statements
         .iter()
-        .map(|statement| statement.elapsed.as_secs_f64() * 1000.0)
+        .map(StatementTime::elapsed_ms)
         .sum();
     let server_ms: Option<f64> = window
         .statements
@@ -87,7 +89,6 @@ pub(super) fn double(value: Option<f64>) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::StatementTime;
     use super::*;
     use std::time::Duration;
 

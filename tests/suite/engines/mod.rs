@@ -13,6 +13,8 @@ mod fetching;
 #[cfg(feature = "container-tests")]
 mod images;
 mod lifetime;
+#[cfg(feature = "container-tests")]
+mod remote;
 mod session;
 
 use remeasure::engine::pins::{Pin, Pins};
