@@ -211,13 +211,13 @@ mod tests {
         }
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn only_a_long_wait_is_told() {
         let told = std::cell::RefCell::new(Vec::new());
         let tell = |line: &str| told.borrow_mut().push(line.to_owned());
         assert_eq!(told_while(&tell, "x", async { 1 }).await, 1);
         assert!(told.borrow().is_empty());
-        let slow = tokio::time::sleep(PATIENCE * 3);
+        let slow = tokio::time::sleep(PATIENCE * 2);
         told_while(&tell, "a registry", slow).await;
         assert_eq!(*told.borrow(), ["waiting for a registry"]);
     }
