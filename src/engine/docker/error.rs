@@ -6,8 +6,11 @@ use bollard::errors::Error;
 
 /// An error with what caused it.
 pub fn full_text(error: &Error) -> String {
-    if let Error::DockerResponseServerError { message, .. } = error {
-        return message.trim().to_owned();
+    // What the daemon says needs no word of ours before it.
+    match error {
+        Error::DockerResponseServerError { message, .. } => return message.trim().to_owned(),
+        Error::DockerStreamError { error } => return error.trim().to_owned(),
+        _ => {}
     }
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
