@@ -1,6 +1,7 @@
 # The commands of the README. Each does its own set-up and says at once what is missing.
 #
-#   make article [ARTICLE=slug] [PROFILE=quick|full]   measure, check and write out/
+#   make article [ARTICLE=slug] [PROFILE=quick|full]   measure, check and write out/; with
+#                                                      REMEASURE_ENGINE=embedded without Docker
 #   make check   [ARTICLE=slug]                        judge the quotes against the accepted records
 #   make test                                          every test
 #   make test-containers                               those of the docker engine, with a daemon
@@ -31,9 +32,12 @@ check: requirements
 test: requirements
 	$(CARGO) test --locked
 
+# Which of them: others for a short run.
+CONTAINER_TESTS = docker_ containers::
+
 # One by one: the leak tests count containers. On the images that articles/pins.yaml names, or REMEASURE_TEST_PINS, with the daemon that answers.
 test-containers: requirements
-	$(CARGO) test --locked --features container-tests --test suite -- --test-threads 1 docker_ containers::
+	$(CARGO) test --locked --features container-tests --test suite -- --test-threads 1 $(CONTAINER_TESTS)
 
 # The same, and more, on the daemon of another machine that DOCKER_HOST names and `.ci/remote` has started.
 test-remote: requirements

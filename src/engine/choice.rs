@@ -103,17 +103,12 @@ impl Engines {
                 is_promised: false,
                 ..promised
             },
-            Err(Failure::Engine(problem)) => {
-                let reason = format!("docker fails: {}", problem.message);
-                let identity = instead(pin, platform, reason)?;
-                let warning = Diagnostic::warning(problem.message).note(TAKES_ITS_PLACE);
-                self.decided().warnings.push(match problem.hint {
-                    Some(hint) => warning.hint(hint),
-                    None => warning,
-                });
-                identity
+            Err(PassedOver {
+                reason, warning, ..
+            }) => {
+                self.decided().warnings.extend(warning);
+                instead(pin, platform, reason)?
             }
-            Err(failure) => return Err(failure),
         };
         self.remember(key, &identity);
         Ok(Some(identity))
@@ -172,6 +167,11 @@ impl Identity {
         match (failure, &self.passed_over) {
             (Failure::Engine(problem), Some(reason)) => {
                 Failure::Engine(problem.note(format!("the docker engine is not used: {reason}")))
+            }
+            (Failure::Engine(problem), None)
+                if self.choice == EngineChoice::Docker && problem.hint.is_none() =>
+            {
+                Failure::Engine(problem.hint("`--engine embedded` needs no container"))
             }
             (failure, _) => failure,
         }

@@ -362,6 +362,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn only_this_machines_platform_is_embedded() {
+        let (own, other) = match std::env::consts::ARCH {
+            "x86_64" => ("linux/amd64", "linux/arm64"),
+            _ => ("linux/arm64/v8", "linux/amd64"),
+        };
+        assert!(refuse_platform(None).is_ok());
+        assert!(refuse_platform(Some(own)).is_ok());
+        let Err(Failure::Engine(problem)) = refuse_platform(Some(other)) else {
+            panic!("{other} is run here")
+        };
+        assert!(problem.message.contains(other), "{problem:?}");
+    }
+
+    #[test]
     fn ready_is_what_the_postmaster_says() {
         let data = tempfile::tempdir().unwrap();
         let file = data.path().join("postmaster.pid");

@@ -3,7 +3,7 @@
 //! to its registry. Nothing is pulled here.
 
 use super::endpoint::{self, Daemon, Refused};
-use super::error::full_text_of;
+use super::error::{PullProblem, full_text_of};
 use super::image::{self, Offer, Presence};
 use crate::diagnostic::Diagnostic;
 use crate::engine::choice::TAKES_ITS_PLACE;
@@ -82,24 +82,54 @@ pub async fn consider(
             reason: format!("{name} answers, and pulls the pinned image when it is needed"),
             image_is_here: false,
         }),
-        Offer::NotOffered(why) => Err(passed_over(format!(
-            "{name} answers, but {missing} and cannot be pulled: {why}"
-        ))),
+        Offer::NotOffered(why) => {
+            tell(&format!("{missing}, and cannot be pulled: {why}"));
+            let why = PullProblem::of(&why).words();
+            Err(passed_over(format!(
+                "{name} answers, but {missing}, and {why}"
+            )))
+        }
     }
 }
 
 /// Pulls the image where it is missing, as a start of the engine does. The reason to take docker is
-/// then another.
+/// then another; an error is a warning for who is content with the other engine.
 pub async fn pull(
     pin: &Pin,
     platform: Option<&str>,
     tell: &dyn Fn(&str),
-) -> Result<String, Failure> {
-    let (daemon, _) = endpoint::connect().await.map_err(Failure::Engine)?;
-    if let Some(pinned) = &pin.image {
-        image::present(&daemon, pinned, platform, false, tell).await?;
+) -> Result<String, PassedOver> {
+    let lost =
+        |problem: Diagnostic| passed_over_for(problem, "no container daemon answers any more");
+    let (daemon, _) = endpoint::connect().await.map_err(lost)?;
+    let name = name_of(&daemon);
+    let Some(pinned) = &pin.image else {
+        return Ok(has_it(name));
+    };
+    match image::present(&daemon, pinned, platform, false, tell).await {
+        Ok(_) => Ok(has_it(name)),
+        Err(failure) => {
+            let said = full_text_of(&failure);
+            let why = PullProblem::of(&said).words();
+            let reason = format!("{name} answers, but does not pull the pinned image: {why}");
+            let problem = match failure {
+                Failure::Engine(problem) => problem,
+                _ => Diagnostic::error(said),
+            };
+            Err(passed_over_for(problem, &reason))
+        }
     }
-    Ok(has_it(name_of(&daemon)))
+}
+
+fn passed_over_for(problem: Diagnostic, reason: &str) -> PassedOver {
+    let mut warning = Diagnostic::warning(problem.message).note(TAKES_ITS_PLACE);
+    warning.notes.extend(problem.notes);
+    warning.hint = problem.hint;
+    PassedOver {
+        reason: reason.to_owned(),
+        warning: Some(warning),
+        is_for_all: false,
+    }
 }
 
 fn has_it(name: &str) -> String {
@@ -117,7 +147,11 @@ fn no_daemon(refused: &[Refused]) -> PassedOver {
         return PassedOver {
             reason: unwilling.map_or_else(
                 || "there is no container daemon".to_owned(),
-                |one| format!("no container daemon answers: {}", one.why),
+                |one| match one.endpoint.host.starts_with("unix://") {
+                    true => format!("no container daemon answers: {}", one.why),
+                    // What is said of one elsewhere may name it.
+                    false => "no container daemon answers".to_owned(),
+                },
             ),
             warning: None,
             is_for_all: true,
@@ -211,13 +245,13 @@ mod tests {
         }
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn only_a_long_wait_is_told() {
         let told = std::cell::RefCell::new(Vec::new());
         let tell = |line: &str| told.borrow_mut().push(line.to_owned());
         assert_eq!(told_while(&tell, "x", async { 1 }).await, 1);
         assert!(told.borrow().is_empty());
-        let slow = tokio::time::sleep(PATIENCE * 3);
+        let slow = tokio::time::sleep(PATIENCE * 2);
         told_while(&tell, "a registry", slow).await;
         assert_eq!(*told.borrow(), ["waiting for a registry"]);
     }

@@ -6,8 +6,11 @@ use bollard::errors::Error;
 
 /// An error with what caused it.
 pub fn full_text(error: &Error) -> String {
-    if let Error::DockerResponseServerError { message, .. } = error {
-        return message.trim().to_owned();
+    // What the daemon says needs no word of ours before it.
+    match error {
+        Error::DockerResponseServerError { message, .. } => return message.trim().to_owned(),
+        Error::DockerStreamError { error } => return error.trim().to_owned(),
+        _ => {}
     }
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
@@ -57,31 +60,67 @@ pub fn is_not_found(error: &Error) -> bool {
     )
 }
 
-/// What to do about an image that cannot be pulled, by what the daemon says of it: it passes on the
-/// words of registries and of the system, and has no codes for them.
-pub fn pull_hint(why: &str, reference: &str) -> String {
-    let why = why.to_lowercase();
-    let says = |words: &[&str]| words.iter().any(|word| why.contains(word));
-    let by_hand = format!("`docker pull {reference}` shows it by hand");
-    let hint = if says(&["toomanyrequests", "rate limit"]) {
-        "the registry has had too many requests from here: wait, or log in and pull it by hand"
-            .to_owned()
-    } else if says(&["unauthorized", "denied", "authentication required"]) {
-        format!("the registry wants a login: `docker login`, then `docker pull {reference}`")
-    } else if says(&["no space left", "disk quota"]) {
-        "make room where the daemon keeps its images: `docker system df` shows what is there"
-            .to_owned()
-    } else if says(&[
-        "manifest unknown",
-        "not found",
-        "no matching manifest",
-        "invalid reference",
-    ]) {
-        "the registry has no such image: are name and digest right in pins.yaml?".to_owned()
-    } else {
-        format!("is the registry within reach? {by_hand}")
-    };
-    format!("{hint}; `--engine embedded` needs no image")
+/// What keeps an image from being pulled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PullProblem {
+    TooManyRequests,
+    Login,
+    Disk,
+    NoSuchImage,
+    OutOfReach,
+}
+
+impl PullProblem {
+    /// By what the daemon says of it: it passes on the words of registries and of the system, and has
+    /// no codes for them.
+    pub fn of(why: &str) -> Self {
+        let why = why.to_lowercase();
+        let says = |words: &[&str]| words.iter().any(|word| why.contains(word));
+        if says(&["toomanyrequests", "rate limit"]) {
+            Self::TooManyRequests
+        } else if says(&["unauthorized", "denied", "authentication required"]) {
+            Self::Login
+        } else if says(&["no space left", "disk quota"]) {
+            Self::Disk
+        } else if says(&[
+            "manifest unknown",
+            "not found",
+            "no matching manifest",
+            "invalid reference",
+            "not made for",
+        ]) {
+            Self::NoSuchImage
+        } else {
+            Self::OutOfReach
+        }
+    }
+
+    /// For records: what is said of it names hosts and addresses of this machine's network.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::TooManyRequests => "the registry has had too many requests",
+            Self::Login => "the registry wants a login",
+            Self::Disk => "the daemon's disk is full",
+            Self::NoSuchImage => "the registry has no such image",
+            Self::OutOfReach => "the registry is out of reach",
+        }
+    }
+
+    pub fn hint(self, reference: &str) -> String {
+        let hint = match self {
+            Self::TooManyRequests => "wait, or log in and pull it by hand".to_owned(),
+            Self::Login => format!("`docker login`, then `docker pull {reference}`"),
+            Self::Disk => {
+                "make room where the daemon keeps its images: `docker system df` shows what is there"
+                    .to_owned()
+            }
+            Self::NoSuchImage => "are name and digest right in pins.yaml?".to_owned(),
+            Self::OutOfReach => format!(
+                "is the registry within reach? `docker pull {reference}` shows it by hand"
+            ),
+        };
+        format!("{hint}; `--engine embedded` needs no image")
+    }
 }
 
 #[cfg(test)]
@@ -89,36 +128,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_keeps_an_image_from_being_pulled_has_its_own_hint() {
-        for (why, hint) in [
+    fn what_keeps_an_image_from_being_pulled_is_known_by_its_words() {
+        for (why, problem) in [
             (
                 "manifest for r@sha256:00 not found: manifest unknown: manifest unknown",
-                "pins.yaml",
+                PullProblem::NoSuchImage,
             ),
             (
                 "Get \"http://127.0.0.1:1/v2/\": dial tcp 127.0.0.1:1: connect: connection refused",
-                "is the registry within reach?",
+                PullProblem::OutOfReach,
             ),
             (
                 "Head \"https://registry-1.docker.io/v2/\": dial tcp: lookup registry-1.docker.io: no such host",
-                "is the registry within reach?",
+                PullProblem::OutOfReach,
             ),
             (
                 "toomanyrequests: You have reached your pull rate limit",
-                "too many requests",
+                PullProblem::TooManyRequests,
             ),
             (
                 "pull access denied for r, repository does not exist or may require 'docker login'",
-                "docker login",
+                PullProblem::Login,
             ),
-            ("write /x: no space left on device", "make room"),
+            ("write /x: no space left on device", PullProblem::Disk),
             (
                 "no matching manifest for linux/s390x in the manifest list entries",
-                "no such image",
+                PullProblem::NoSuchImage,
             ),
         ] {
-            let said = pull_hint(why, "r@sha256:00");
-            assert!(said.contains(hint), "{why}: {said}");
+            assert_eq!(PullProblem::of(why), problem, "{why}");
         }
     }
 }

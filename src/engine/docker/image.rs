@@ -5,7 +5,7 @@
 //! [`offered`] asks a registry for it and pulls nothing.
 
 use super::endpoint::Daemon;
-use super::error::{failure, full_text, is_not_found, pull_hint};
+use super::error::{PullProblem, failure, full_text, is_not_found};
 use crate::diagnostic::Diagnostic;
 use crate::engine::pins::Image as PinnedImage;
 use crate::exit_code::Failure;
@@ -205,7 +205,12 @@ fn is_same(one: &str, other: &str) -> bool {
         let mut parts = text.split('/').map(str::to_owned);
         platform(parts.next(), parts.next(), None)
     };
-    parts(one) == parts(other)
+    let (one, other) = (parts(one), parts(other));
+    // A daemon may not say what it runs on.
+    one == other
+        || [&one, &other]
+            .iter()
+            .any(|platform| platform.ends_with('/'))
 }
 
 fn wanted(daemon: &Daemon, asked: Option<&str>) -> String {
@@ -239,7 +244,7 @@ async fn pull(
     let failed = |why: String| {
         Failure::Engine(
             Diagnostic::error(format!("the image `{reference}` cannot be pulled: {why}"))
-                .hint(pull_hint(&why, reference)),
+                .hint(PullProblem::of(&why).hint(reference)),
         )
     };
     let mut pull = daemon
@@ -405,6 +410,7 @@ mod tests {
             ("linux/arm64", "linux/amd64", false),
             ("windows/amd64", "linux/amd64", false),
             ("linux/386", "linux/amd64", false),
+            ("linux/amd64", "linux/", true),
         ] {
             assert_eq!(is_same(one, other), same, "{one} {other}");
         }

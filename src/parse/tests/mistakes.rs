@@ -73,6 +73,18 @@ fn mistakes_of_the_front_matter_are_told() {
             ],
         ),
         (
+            "---\ntitle: T\npostgres: {version: 18.6, platform: arm64}\n---\n",
+            &[
+                "3:37 `arm64` is no platform of an image (write it as `linux/amd64` or `linux/arm64`)",
+            ],
+        ),
+        (
+            "---\ntitle: T\npostgres: {version: 18.6, platform: linux/arm64/V8}\n---\n",
+            &[
+                "3:37 `linux/arm64/V8` is no platform of an image (write it as `linux/amd64` or `linux/arm64`)",
+            ],
+        ),
+        (
             "---\ntitle: {{ x }} y\npostgres: {version: 18.6}\n---\n",
             &["2:9 a key has to be a word (quote a text that holds `{{ … }}`: `\"{{ … }}\"`)"],
         ),

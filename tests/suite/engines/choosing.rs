@@ -154,17 +154,19 @@ fn an_image_that_cannot_be_pulled_leaves_auto_with_embedded() {
     const UNKNOWN: &str = "manifest for postgres@sha256:bb not found: manifest unknown";
     const REFUSED: &str =
         "Get \"https://r/v2/\": dial tcp 127.0.0.1:1: connect: connection refused";
-    for (registry, pull, why, hint) in [
+    for (registry, pull, why, words, hint) in [
         (
             (|| refusal(404, UNKNOWN)) as fn() -> Option<Answer>,
             (|| refusal(404, UNKNOWN)) as fn() -> Option<Answer>,
             "manifest unknown",
+            "the registry has no such image",
             "right in pins.yaml",
         ),
         (
             || refusal(500, REFUSED),
             || refusal(500, REFUSED),
             "connection refused",
+            "the registry is out of reach",
             "is the registry within reach?",
         ),
         // A pull tells its failure in the middle of its progress.
@@ -176,23 +178,33 @@ fn an_image_that_cannot_be_pulled_leaves_auto_with_embedded() {
                      \"error\":\"write /x: no space left on device\"}\r\n")
             },
             "connection refused",
+            "the registry is out of reach",
             "make room",
         ),
         (
             || offer("arm64"),
             || ok("{\"status\":\"Pulling fs layer\",\"id\":\"a\"}\r\n"),
             "it is not made for linux/amd64",
-            "",
+            "the registry has no such image",
+            "does not find it",
         ),
     ] {
         let place = Place::new();
         let _daemon = place.daemon(docker(none, registry, pull));
         let (engine, said) = place.status(&[]);
-        let expected = "engine embedded: Docker answers, but the pinned image is not here and \
-                        cannot be pulled: ";
-        assert!(engine.starts_with(expected), "{engine}");
-        assert!(engine.contains(why), "{engine}");
-        assert_eq!(said, "");
+        // The reason goes into the record; what names hosts of this network is told, and no more.
+        assert_eq!(
+            engine,
+            format!(
+                "engine embedded: Docker answers, but the pinned image is not here, and {words}"
+            )
+        );
+        assert!(
+            said.starts_with("the pinned image is not here, and cannot be pulled: "),
+            "{said}"
+        );
+        assert!(said.contains(why), "{said}");
+        assert_eq!(place.status(&["--quiet"]).1, "");
         let said = place.refused(&["--engine", "docker"]);
         assert!(said.contains("error: "), "{said}");
         assert!(said.contains(hint), "{said}");
@@ -212,14 +224,17 @@ fn a_pull_that_fails_after_all_is_told_and_embedded_measures() {
     assert!(ran.stderr.contains("warning: "), "{}", ran.stderr);
     assert!(ran.stderr.contains("unexpected EOF"), "{}", ran.stderr);
     assert!(
-        ran.stderr.contains("engine embedded: docker fails"),
+        ran.stderr
+            .contains("engine embedded: Docker answers, but does not pull the pinned image"),
         "{}",
         ran.stderr
     );
     let server = place.project.record().environment.server;
     assert_eq!(server.engine, "embedded");
     assert!(
-        server.engine_reason.contains("unexpected EOF"),
+        server
+            .engine_reason
+            .ends_with("the registry is out of reach"),
         "{server:?}"
     );
     // What embedded has measured is found again.
@@ -239,8 +254,8 @@ fn an_image_of_another_platform_is_refused() {
     let (engine, _) = place.status(&[]);
     assert_eq!(
         engine,
-        "engine embedded: Docker answers, but the image that is here is for linux/arm64 and cannot \
-         be pulled: it is not made for linux/amd64"
+        "engine embedded: Docker answers, but the image that is here is for linux/arm64, and the \
+         registry has no such image"
     );
     for arguments in [
         &["--engine", "docker"][..],
@@ -262,6 +277,27 @@ fn an_image_of_another_platform_is_refused() {
         engine,
         "engine docker: Docker answers and has the pinned image"
     );
+}
+
+#[test]
+fn an_image_that_is_laid_out_otherwise_is_refused() {
+    let place = Place::new();
+    let other =
+        || ok("{\"Id\":\"sha256:1\",\"Os\":\"linux\",\"Architecture\":\"amd64\",\"Config\":{}}");
+    let _daemon = place.daemon(docker(other, unexpected, unexpected));
+    let (engine, _) = place.status(&[]);
+    assert!(
+        engine.starts_with("engine embedded: Docker answers, but the image `"),
+        "{engine}"
+    );
+    let said = place.refused(&["--engine", "docker"]);
+    for part in [
+        "is not laid out as the official image of Postgres",
+        "PGDATA",
+        "hint: ",
+    ] {
+        assert!(said.contains(part), "{said}");
+    }
 }
 
 #[test]
@@ -300,10 +336,11 @@ fn versions_of_the_api_are_agreed_on() {
     }
 }
 
+type Make = fn(&Place) -> Option<Daemon>;
+
 #[test]
 fn a_daemon_that_is_asked_for_and_does_not_answer_is_told() {
-    type Make = fn(&Place) -> Option<Daemon>;
-    let faults: [(Make, &str); 5] = [
+    let faults: [(Make, &str); 4] = [
         (|_| None, "there is no such socket"),
         (
             |place| {
@@ -323,29 +360,38 @@ fn a_daemon_that_is_asked_for_and_does_not_answer_is_told() {
             |place| Some(place.daemon(|_| ok("<html>hello</html>"))),
             "does not answer as a container daemon",
         ),
-        (
-            |place| Some(place.daemon(|_| None)),
-            "it does not answer within 10 s",
-        ),
     ];
     for (make, why) in faults {
-        let place = Place::new();
-        let _daemon = make(&place);
-        let (engine, said) = place.status(&[]);
-        assert_eq!(
-            engine,
-            "engine embedded: the container daemon that DOCKER_HOST names does not answer"
-        );
-        assert!(said.contains("warning: the container daemon"), "{said}");
-        assert!(said.contains(why), "{said}");
-        // A failure where docker is asked for, and nobody else is asked.
-        let said = place.refused(&["--engine", "docker"]);
-        assert!(said.contains("no container daemon answers"), "{said}");
-        assert!(said.contains(why), "{said}");
-        assert!(said.contains("hint: "), "{said}");
+        let place = does_not_answer(make, why);
         let doctor = place.run(&["doctor"]).stdout;
         assert!(doctor.contains(why), "{doctor}");
     }
+}
+
+#[test]
+fn a_daemon_that_never_answers_is_not_waited_for_forever() {
+    does_not_answer(
+        |place| Some(place.daemon(|_| None)),
+        "it does not answer within 10 s",
+    );
+}
+
+fn does_not_answer(make: Make, why: &str) -> Place {
+    let place = Place::new();
+    let _daemon = make(&place);
+    let (engine, said) = place.status(&[]);
+    assert_eq!(
+        engine,
+        "engine embedded: the container daemon that DOCKER_HOST names does not answer"
+    );
+    assert!(said.contains("warning: the container daemon"), "{said}");
+    assert!(said.contains(why), "{said}");
+    // A failure where docker is asked for, and nobody else is asked.
+    let said = place.refused(&["--engine", "docker"]);
+    assert!(said.contains("no container daemon answers"), "{said}");
+    assert!(said.contains(why), "{said}");
+    assert!(said.contains("hint: "), "{said}");
+    place
 }
 
 #[test]
