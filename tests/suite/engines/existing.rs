@@ -275,6 +275,7 @@ async fn an_article_is_measured_on_an_existing_server_and_nothing_is_left_on_it(
     let server = Existing::start("16.15").await;
     let url = server.url("managed", "postgres");
     let before = server.databases();
+    server.sql("ALTER ROLE managed SET work_mem = '64MB'");
     let project = Project::new(ARTICLE);
     let build = [
         "build",
@@ -287,7 +288,9 @@ async fn an_article_is_measured_on_an_existing_server_and_nothing_is_left_on_it(
     let ran = server.run(&project, &build);
     assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
     assert_eq!(server.databases(), before);
-    assert_eq!(server.sql("SELECT count(*) FROM pg_db_role_setting"), "0");
+    // Only what was there before: the role's own, which goes before a database's.
+    let settings = "SELECT string_agg(setconfig::text, ' ') FROM pg_db_role_setting";
+    assert_eq!(server.sql(settings), "{work_mem=64MB}");
 
     let record = project.record();
     let environment = &record.environment;
@@ -719,4 +722,63 @@ async fn what_the_owner_grants_is_measured_the_next_time() {
     let record = project.record();
     assert!(record.skipped.is_empty(), "{:?}", record.skipped);
     assert_ne!(measured(&record, "e", "wal_bytes"), ["0"]);
+}
+
+#[tokio::test]
+async fn a_fixture_that_cannot_be_copied_is_built_again() {
+    let server = Existing::start("16.15").await;
+    let url = server.url("managed", "postgres");
+    let project = Project::new(
+        "```sql fixture base\nCREATE TABLE base AS SELECT g AS a FROM generate_series(1, 10) g;\n```\n\
+         ```sql fixture src\n--| from: base\nINSERT INTO base SELECT a + 10 FROM base;\n```\n\
+         ```sql experiment e\n--| fixture: src\n--| instruments: [time]\n\
+         SELECT count(*) AS n, sum(a) AS total FROM base;\n```\n",
+    );
+    let mut command = project.command(&["build", "a", "--server", &url]);
+    command
+        .env("PGPASSWORD", PASSWORD)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // What watches over the server, and is the owner's, stays connected to what is to be copied.
+    let of_fixture = "SELECT datname FROM pg_database WHERE datname LIKE '%_fixture_src'";
+    let deadline = Instant::now() + Duration::from_secs(120);
+    let database = loop {
+        let name = server.sql(of_fixture);
+        if !name.is_empty() {
+            break name;
+        }
+        assert!(Instant::now() < deadline);
+        assert!(child.try_wait().unwrap().is_none());
+    };
+    let mut watching = Command::new(server.programs.join("psql"))
+        .args(["-X", "-U", "postgres", "-d", &database])
+        .args([
+            "-p",
+            &server.port.to_string(),
+            "-c",
+            "SELECT pg_sleep(600)",
+            "-h",
+        ])
+        .arg(server.folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let copied = format!(
+        "SELECT count(*) FROM pg_database WHERE datname = '{}'",
+        database.replace("fixture_src", "cell_0")
+    );
+    while server.sql(&copied) == "0" && child.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < deadline + Duration::from_secs(120));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+    server.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query ~ '^SELECT pg_sleep'");
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(measured(&project.record(), "e", "n"), ["20"]);
+    assert_eq!(measured(&project.record(), "e", "total"), ["210"]);
+    assert!(!server.databases().contains("remeasure"));
 }
