@@ -268,24 +268,8 @@ fn resolve(
             ));
         }
     };
-    let given = value("password");
     let password_in_url = of_url.contains_key("password");
-    let password = match given {
-        Some(password) => Some(password),
-        None => places::password(
-            value("passfile").as_deref(),
-            environment,
-            &places::Wanted {
-                host: match &host {
-                    TargetHost::Name(name) => name.clone(),
-                    TargetHost::Socket(folder) => folder.to_string_lossy().into_owned(),
-                },
-                port,
-                database: &database,
-                user: &user,
-            },
-        )?,
-    };
+    let password = password(&value, environment, (&host, port), (&database, &user))?;
     let client_certificate = match (value("sslcert"), value("sslkey")) {
         (Some(certificate), Some(key)) => Some((certificate.into(), key.into())),
         (None, None) => None,
@@ -306,6 +290,29 @@ fn resolve(
         consent,
         password_in_url,
     })
+}
+
+/// Given, or from a password file.
+fn password(
+    value: &dyn Fn(&str) -> Option<String>,
+    environment: &Environment<'_>,
+    (host, port): (&TargetHost, u16),
+    (database, user): (&str, &str),
+) -> Result<Option<String>, Diagnostic> {
+    if let Some(given) = value("password") {
+        return Ok(Some(given));
+    }
+    let host = match host {
+        TargetHost::Name(name) => name.clone(),
+        TargetHost::Socket(folder) => folder.to_string_lossy().into_owned(),
+    };
+    let wanted = places::Wanted {
+        host,
+        port,
+        database,
+        user,
+    };
+    places::password(value("passfile").as_deref(), environment, &wanted)
 }
 
 /// A socket's folder, a name, or the address that a name would lead to.
