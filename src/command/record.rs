@@ -188,9 +188,14 @@ impl<'a> Context<'a> {
         self.store.cache(ANALYSIS, &self.analysis_file(&key), &json)
     }
 
-    /// The server is part of the name: an analysis on another build says so in its record.
+    /// The server is part of the name: an analysis on another build says so in its record. Of
+    /// existing servers two are alike in everything but which they are.
     fn analysis_file(&self, key: &str) -> String {
-        sha256_of(format!("{key} {:?}", self.server).as_bytes())
+        let which = match self.server.engine.as_str() {
+            "url" => self.host.sha256.as_str(),
+            _ => "",
+        };
+        sha256_of(format!("{key} {:?}{which}", self.server).as_bytes())
     }
 
     fn assemble(&self, planned: &[PlannedExperiment<'a>], stored: StoredAnalysis) -> Record {

@@ -191,7 +191,8 @@ impl fmt::Display for EngineChoice {
             Self::Auto => f.write_str("auto"),
             Self::Embedded => f.write_str("embedded"),
             Self::Docker => f.write_str("docker"),
-            Self::Url(target) => write!(f, "url --server '{target}'"),
+            // As the whole command line has it.
+            Self::Url(target) => write!(f, "url --server '{target}'{}", target.consent),
             Self::Fake(file) => write!(f, "fake:{}", file.display()),
         }
     }
@@ -598,8 +599,9 @@ const ABOUT_BEFORE_15: &str = "SELECT version(), current_setting('server_encodin
 /// The same of a server that is not ours: what says where it keeps its files, how it is reached and
 /// whom it copies to is its owner's business, and a record is published.
 const OWN_SETTINGS: &str = "SELECT name, current_setting(name) FROM pg_settings
-    WHERE source NOT IN ('default', 'client', 'session', 'override')
+    WHERE source NOT IN ('default', 'session', 'override')
         AND setting IS DISTINCT FROM boot_val
+        AND name NOT IN ('application_name', 'client_encoding')
         AND category !~ '^(File Locations|Connections|Reporting|Replication|Customized)'
         AND category !~ '(Archiv|Recovery)'
         AND name !~ '(_command|_conninfo|_name|_file|_directory)$'

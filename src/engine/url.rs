@@ -26,6 +26,7 @@ use super::{MAINTENANCE_DATABASE, StartRequest};
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
 use crate::record::{SettingDifference, sha256_of};
+use settings::{Known, Settled};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -277,27 +278,35 @@ impl UrlServer {
 
     /// Settings for the databases that are made from now on, and for the tool's.
     pub async fn hold(&self, wanted: &BTreeMap<String, String>) -> Result<(), Unheld> {
-        let known = {
-            let mut keeper = self.keeper.lock().await;
-            settings::known(&mut keeper.0, wanted)
-                .await
-                .map_err(Unheld::Failed)?
-        };
-        let mut held = BTreeMap::new();
+        let known = self.known(wanted).await.map_err(Unheld::Failed)?;
         for (name, value) in wanted {
-            let Some(refused) = self.settle(name, value, known.get(name)).await? else {
-                continue;
-            };
-            match refused {
-                settings::Settled::OnDatabases => held.insert(name.clone(), value.clone()),
-                settings::Settled::Not(why) => {
-                    self.held().extend(held);
-                    return Err(Unheld::Refused(why));
+            match self.settle(name, value, known.get(name)).await {
+                Ok(None) => {}
+                Ok(Some(Settled::OnDatabases)) => {
+                    self.held().insert(name.clone(), value.clone());
                 }
-            };
+                Ok(Some(Settled::Not(why))) => return Err(Unheld::Refused(why)),
+                Err(error) => return Err(Unheld::Failed(error)),
+            }
         }
-        *self.held() = held;
-        Ok(())
+        let has = self.known(wanted).await.map_err(Unheld::Failed)?;
+        let mut nothing = wanted
+            .iter()
+            .filter_map(|(name, value)| settings::came_to_nothing(name, value, has.get(name)));
+        nothing
+            .next()
+            .map_or(Ok(()), |why| Err(Unheld::Refused(why)))
+    }
+
+    /// As databases of ours have them.
+    async fn known(
+        &self,
+        wanted: &BTreeMap<String, String>,
+    ) -> Result<BTreeMap<String, Known>, SessionError> {
+        let mut session = self.connect(MAINTENANCE_DATABASE, Role::Tool).await?;
+        let known = settings::known(&mut session, wanted).await?;
+        session.close().await;
+        Ok(known)
     }
 
     /// Brings one setting to what is wanted, in the tool's database; None where it is so already.
@@ -305,22 +314,23 @@ impl UrlServer {
         &self,
         name: &str,
         wanted: &str,
-        known: Option<&settings::Known>,
-    ) -> Result<Option<settings::Settled>, Unheld> {
-        if known.is_some_and(|known| known.has(wanted)) && !self.own.contains_key(name) {
+        known: Option<&Known>,
+    ) -> Result<Option<Settled>, SessionError> {
+        if known.is_some_and(|known| known.has(wanted)) {
             return Ok(None);
         }
         if let Some(why) = settings::fixed(name, wanted, known) {
-            return Ok(Some(settings::Settled::Not(why)));
+            return Ok(Some(Settled::Not(why)));
         }
         let database = quote_identifier(&self.name_of(MAINTENANCE_DATABASE));
         let sql = settings::set(&database, name, wanted);
         match self.keeper.lock().await.0.execute(&sql).await {
-            Ok(_) => Ok(Some(settings::Settled::OnDatabases)),
-            Err(SessionError::Sql(error)) => Ok(Some(settings::Settled::Not(settings::refused(
-                name, wanted, known, &error,
-            )))),
-            Err(lost) => Err(Unheld::Failed(lost)),
+            Ok(_) => Ok(Some(Settled::OnDatabases)),
+            Err(SessionError::Sql(error)) => {
+                let why = settings::refused(name, wanted, known, &error);
+                Ok(Some(Settled::Not(why)))
+            }
+            Err(lost) => Err(lost),
         }
     }
 
@@ -339,36 +349,37 @@ impl UrlServer {
         Ok(())
     }
 
-    /// The article's settings: had already, set on each database of ours, or other than they
+    /// The article's settings: had already, set in each database of ours, or other than they
     /// should be, which is said wherever the figures are.
     async fn take_settings(&mut self, wanted: &BTreeMap<String, String>) -> Result<(), Failure> {
-        let known = {
-            let mut keeper = self.keeper.lock().await;
-            settings::known(&mut keeper.0, wanted).await?
-        };
+        let known = self.known(wanted).await?;
         for (name, value) in wanted {
-            let settled = match self.settle(name, value, known.get(name)).await {
-                Ok(settled) => settled,
-                Err(Unheld::Refused(why)) => Some(settings::Settled::Not(why)),
-                Err(Unheld::Failed(error)) => return Err(error.into()),
-            };
-            match settled {
-                None => {}
-                Some(settings::Settled::OnDatabases) => {
+            match self.settle(name, value, known.get(name)).await? {
+                Some(Settled::OnDatabases) => {
                     self.own.insert(name.clone(), value.clone());
                 }
                 // A value that no server takes is the article's mistake.
-                Some(settings::Settled::Not(why)) if settings::is_mistake(&why) => {
+                Some(Settled::Not(why)) if settings::is_mistake(&why) => {
                     return Err(Failure::article(why));
                 }
-                Some(settings::Settled::Not(_)) => {
-                    let has = known.get(name).map(|known| known.shown.clone());
-                    let difference = SettingDifference {
-                        wanted: value.clone(),
-                        has,
-                    };
-                    self.differing.insert(name.clone(), difference);
-                }
+                None | Some(Settled::Not(_)) => {}
+            }
+        }
+        let mut has = self.known(wanted).await?;
+        for (name, value) in wanted {
+            let known = has.remove(name);
+            let set = self.own.contains_key(name);
+            let as_wanted = match &known {
+                _ if set => settings::came_to_nothing(name, value, known.as_ref()).is_none(),
+                Some(known) => known.has(value),
+                None => false,
+            };
+            if !as_wanted {
+                let difference = SettingDifference {
+                    wanted: value.clone(),
+                    has: known.map(|known| known.shown),
+                };
+                self.differing.insert(name.clone(), difference);
             }
         }
         Ok(())
@@ -377,9 +388,19 @@ impl UrlServer {
     /// Drops every database of this run.
     pub async fn stop(self) -> Result<(), Failure> {
         let mut keeper = self.keeper.into_inner();
-        strays::drop_run(&mut keeper.0, &self.run).await?;
+        let left = strays::drop_run(&mut keeper.0, &self.run).await?;
         keeper.0.close().await;
-        Ok(())
+        match left.first() {
+            None => Ok(()),
+            Some((name, error)) => Err(Failure::Engine(
+                Diagnostic::error(format!(
+                    "database `{name}` cannot be dropped: {} (SQLSTATE {})",
+                    error.message, error.sqlstate
+                ))
+                .note("what was measured is kept")
+                .hint("the next run on this server tries again"),
+            )),
+        }
     }
 
     fn held(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, String>> {

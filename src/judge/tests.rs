@@ -403,6 +403,41 @@ fn a_claim_that_a_record_read_again_does_not_have_is_skipped() {
 }
 
 #[test]
+fn a_claim_that_a_server_refused_is_skipped_and_neither_holds_nor_fails() {
+    let article = article(
+        "[76](claim:quoted) [it is so](claim:true)",
+        vec![
+            claim("quoted", "B", ""),
+            claim("true", "", ""),
+            claim("alone", "B", ">= 3"),
+        ],
+    );
+    let mut record = record("a", &[]);
+    for name in ["quoted", "true", "alone"] {
+        let what = Record::called("claim", name);
+        record
+            .skipped
+            .insert(what, "experiment `e` was skipped".to_owned());
+    }
+    for measured_here in [true, false] {
+        let context = Context {
+            measured_here,
+            accepted: Some(&record),
+            ..here()
+        };
+        let verdicts = judge(&article, &record, &context);
+        assert_eq!(verdicts.len(), 5);
+        for verdict in verdicts {
+            let Outcome::Skipped { reason } = &verdict.outcome else {
+                panic!("{verdict:?}");
+            };
+            assert_eq!(reason, "experiment `e` was skipped");
+            assert_eq!(verdict.measured_text, "not measured");
+        }
+    }
+}
+
+#[test]
 fn a_claim_of_another_profile_is_skipped_and_never_holds() {
     let mut only_full = claim("x", "B", "");
     only_full.profile = Some(crate::source::Spanned::new("full".to_owned(), 0..0));

@@ -127,7 +127,7 @@ pub async fn clone(
     let (Err(failure), Some(fixture)) = (&cloned, fixture) else {
         return cloned;
     };
-    if skipped::refusal(server, failure).is_none() {
+    if !skipped::is_not_copied(server, failure) {
         return cloned;
     }
     create_database(server, article, name, None).await?;

@@ -20,6 +20,20 @@ const NOT_PERMITTED: [&str; 2] = ["42501", "55P02"];
 /// an undefined function, table, column or object, a feature that is not supported.
 const NOT_THERE: [&str; 5] = ["42883", "42P01", "42703", "42704", "0A000"];
 
+/// Codes that say that a database is not copied: not by this role (insufficient_privilege), not on
+/// this server (feature_not_supported, syntax_error), or not while somebody, such as what watches
+/// over the server, is connected to it (object_in_use).
+const NOT_COPIED: [&str; 4] = ["42501", "0A000", "42601", "55006"];
+
+/// Whether an existing server refused to copy a database, where a failure is that.
+pub fn is_not_copied(server: &Server, failure: &Failure) -> bool {
+    let Failure::Internal(problem) = failure else {
+        return false;
+    };
+    let code = problem.sqlstate.as_deref();
+    server.is_existing() && code.is_some_and(|code| NOT_COPIED.contains(&code))
+}
+
 /// Why an experiment cannot be measured here, where that is known before it begins.
 pub fn beforehand(server: &Server, article: &Article, experiment: &Experiment) -> Option<String> {
     if !server.is_existing() {

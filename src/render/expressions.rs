@@ -420,6 +420,34 @@ mod tests {
     }
 
     #[test]
+    fn what_is_made_of_a_skipped_claim_was_not_measured() {
+        let mut sample = Sample::new();
+        sample.record.claims.shift_remove("index_wal");
+        let skipped = Record::called("claim", "index_wal");
+        sample
+            .record
+            .skipped
+            .insert(skipped, "not permitted".into());
+        let evaluator = Evaluator::new(&sample.article, &sample.record);
+        for (expression, text, claim) in [
+            ("index_wal", "(not measured)", Some("index_wal")),
+            ("index_wal | fixed(1)", "(not measured)", None),
+            ("(index_wal / 100) | percent(0)", "(not measured)", None),
+            (
+                "'less' if index_wal < 3 else 'more'",
+                "(not measured)",
+                None,
+            ),
+            ("rows", "1,000,000", None),
+            ("'index_wal'", "index_wal", None),
+        ] {
+            let filled = evaluator.evaluate(expression).unwrap();
+            assert_eq!(filled.text, text, "{expression}");
+            assert_eq!(filled.claim.as_deref(), claim, "{expression}");
+        }
+    }
+
+    #[test]
     fn every_text_of_the_article_is_filled() {
         let sample = Sample::new();
         let filled = fill(&sample.article, &sample.record).unwrap();

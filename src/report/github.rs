@@ -25,6 +25,12 @@ fn write(run: &Run, _: Look) -> String {
         for explanation in asked.explanations.iter().flatten() {
             tell(&asked.slug, explanation);
         }
+        let unpinned = asked
+            .judged
+            .map_or_else(Vec::new, |judged| judged.notices());
+        if !unpinned.is_empty() {
+            tell(&asked.slug, &Diagnostic::warning(unpinned.join("\n")));
+        }
         if asked.status == Status::NotDone {
             let not_done = Diagnostic::warning(format!("`{}` was not done", asked.slug));
             tell(&asked.slug, &not_done);

@@ -73,7 +73,7 @@ impl From<SessionError> for Failure {
 /// Whether a server gave no connection: too many of them, or not for this role. Only a server that
 /// was there before has reasons to.
 fn keeps_out(sqlstate: &str) -> bool {
-    sqlstate == "53300" || sqlstate.starts_with("28") || sqlstate == "3D000"
+    sqlstate == "53300" || sqlstate.starts_with("28")
 }
 
 impl From<&DbError> for SqlError {

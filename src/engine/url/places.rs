@@ -11,8 +11,10 @@ pub const SOCKET_FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
 /// The environment variables of this process.
 pub struct Environment<'e> {
-    read: Box<dyn Fn(&str) -> Option<String> + 'e>,
+    read: Box<Read<'e>>,
 }
+
+type Read<'e> = dyn Fn(&str) -> Option<String> + 'e;
 
 impl<'e> Environment<'e> {
     pub fn new(read: impl Fn(&str) -> Option<String> + 'e) -> Self {

@@ -1,5 +1,5 @@
 //! Settings on a server that cannot be restarted, reloaded or altered: those that one database can
-//! have are set on each of ours, those that the server has already need nothing, all others cannot
+//! have are set in each of ours, those that the server has already need nothing, all others cannot
 //! be had.
 
 use crate::diagnostic::Diagnostic;
@@ -59,14 +59,28 @@ pub async fn known(
     Ok(wanted.keys().filter_map(found).collect())
 }
 
-/// `database` is quoted already.
+/// For our role in one database, which goes before what the role or the database has otherwise, and
+/// is gone with the database. `database` is quoted already.
 pub fn set(database: &str, name: &str, value: &str) -> String {
-    let (name, value) = (identifier(name), quote_literal(value));
-    format!("ALTER DATABASE {database} SET {name} = {value}")
+    let (setting, value) = (identifier(name), value_of(name, value));
+    format!("ALTER ROLE CURRENT_USER IN DATABASE {database} SET {setting} = {value}")
 }
 
 pub fn reset(database: &str, name: &str) -> String {
-    format!("ALTER DATABASE {database} RESET {}", identifier(name))
+    let setting = identifier(name);
+    format!("ALTER ROLE CURRENT_USER IN DATABASE {database} RESET {setting}")
+}
+
+/// Lists of names: quoted as a whole they would be one name.
+const LISTS: [&str; 2] = ["search_path", "temp_tablespaces"];
+
+fn value_of(name: &str, value: &str) -> String {
+    if !LISTS.contains(&name.to_ascii_lowercase().as_str()) {
+        return quote_literal(value);
+    }
+    let names = value.split(',').map(|name| name.trim().trim_matches('"'));
+    let names: Vec<_> = names.map(quote_literal).collect();
+    names.join(", ")
 }
 
 /// `a.b` in two parts.
@@ -123,6 +137,16 @@ fn differs(name: &str, wanted: &str, known: Option<&Known>) -> Diagnostic {
     };
     Diagnostic::error(format!("`{name}` {has} and cannot be set to `{wanted}`"))
         .sqlstate(CANNOT_CHANGE)
+}
+
+/// What a setting has become that was set; only where it can be told that it is not what was wanted.
+pub fn came_to_nothing(name: &str, wanted: &str, known: Option<&Known>) -> Option<Diagnostic> {
+    let compared = ["bool", "integer", "real", "enum"];
+    let known = known.filter(|known| compared.contains(&known.vartype.as_str()))?;
+    (!known.has(wanted)).then(|| {
+        differs(name, wanted, Some(known))
+            .note("something goes before it: PGOPTIONS, or options of the URL")
+    })
 }
 
 impl Known {
@@ -235,6 +259,18 @@ mod tests {
             let known = known(setting, unit, vartype, "user");
             assert_eq!(known.has(wanted), same, "{setting} {unit} and {wanted}");
         }
+    }
+
+    #[test]
+    fn a_list_of_names_is_set_as_a_list() {
+        assert_eq!(
+            set("\"d\"", "Search_Path", "\"it's\", public"),
+            "ALTER ROLE CURRENT_USER IN DATABASE \"d\" SET \"Search_Path\" = 'it''s', 'public'"
+        );
+        assert_eq!(
+            set("\"d\"", "a.b", "x, y"),
+            "ALTER ROLE CURRENT_USER IN DATABASE \"d\" SET \"a\".\"b\" = 'x, y'"
+        );
     }
 
     #[test]

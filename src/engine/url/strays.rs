@@ -1,7 +1,8 @@
 //! Databases of ours on a server that is not: known by the prefix of their name and by the comment
 //! on them, both with the run that made them. A run lives as long as its keeper is connected.
 
-use crate::engine::session::{Session, SessionError, quote_identifier, quote_literal};
+use crate::engine::session::{Session, SessionError, SqlError, quote_identifier, quote_literal};
+use std::time::Duration;
 
 /// Begins the name of every database of ours; the run and what it is for come after it.
 pub const PREFIX: &str = "remeasure_";
@@ -70,18 +71,40 @@ pub async fn drop_all(session: &mut Session) -> Result<Vec<String>, SessionError
     Ok(dropped)
 }
 
-/// Drops every database of one run.
-pub async fn drop_run(session: &mut Session, run: &str) -> Result<(), SessionError> {
+/// What watches over a server may be connected to a database for a moment, and may not be ours to
+/// end.
+const ATTEMPTS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Drops every database of one run; gives those that cannot be dropped, with why.
+pub async fn drop_run(
+    session: &mut Session,
+    run: &str,
+) -> Result<Vec<(String, SqlError)>, SessionError> {
     let sql = format!(
         "SELECT d.datname FROM pg_catalog.pg_database d
          WHERE d.datname ~ '^{PREFIX}{run}_' AND pg_catalog.starts_with(
              pg_catalog.shobj_description(d.oid, 'pg_database'), {}) ORDER BY d.datname",
         quote_literal(&known_by(run)),
     );
-    for name in names(session, &sql).await? {
-        session.execute(&drop_sql(&name)).await?;
+    let mut left = Vec::new();
+    for attempt in 0..ATTEMPTS {
+        left.clear();
+        for name in names(session, &sql).await? {
+            match session.execute(&drop_sql(&name)).await {
+                Ok(_) => {}
+                Err(SessionError::Sql(error)) => left.push((name, *error)),
+                Err(lost) => return Err(lost),
+            }
+        }
+        if left.is_empty() {
+            break;
+        }
+        if attempt + 1 < ATTEMPTS {
+            tokio::time::sleep(PAUSE).await;
+        }
     }
-    Ok(())
+    Ok(left)
 }
 
 async fn names(session: &mut Session, sql: &str) -> Result<Vec<String>, SessionError> {

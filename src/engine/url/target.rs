@@ -86,6 +86,19 @@ impl fmt::Debug for Secret {
     }
 }
 
+impl fmt::Display for Consent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flags = [
+            (self.powerful_role, " --trust"),
+            (self.any_version, " --any-version"),
+        ];
+        let given = flags.into_iter().filter(|(given, _)| *given);
+        given
+            .into_iter()
+            .try_for_each(|(_, flag)| f.write_str(flag))
+    }
+}
+
 /// As `--server` takes it, without the password.
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -227,9 +240,10 @@ fn resolve(
     };
     let port = match value("port") {
         None => 5432,
-        Some(text) => text
-            .parse()
-            .map_err(|_| Diagnostic::error(format!("`{text}` is no port of a server")))?,
+        Some(text) => text.parse().map_err(|_| {
+            // Not repeated: behind a `:` there may be a part of a password.
+            Diagnostic::error("the server's port is no number").hint(ESCAPED)
+        })?,
     };
     let user = value("user")
         .or_else(|| environment.user())
@@ -254,24 +268,8 @@ fn resolve(
             ));
         }
     };
-    let given = value("password");
     let password_in_url = of_url.contains_key("password");
-    let password = match given {
-        Some(password) => Some(password),
-        None => places::password(
-            value("passfile").as_deref(),
-            environment,
-            &places::Wanted {
-                host: match &host {
-                    TargetHost::Name(name) => name.clone(),
-                    TargetHost::Socket(folder) => folder.to_string_lossy().into_owned(),
-                },
-                port,
-                database: &database,
-                user: &user,
-            },
-        )?,
-    };
+    let password = password(&value, environment, (&host, port), (&database, &user))?;
     let client_certificate = match (value("sslcert"), value("sslkey")) {
         (Some(certificate), Some(key)) => Some((certificate.into(), key.into())),
         (None, None) => None,
@@ -292,6 +290,29 @@ fn resolve(
         consent,
         password_in_url,
     })
+}
+
+/// Given, or from a password file.
+fn password(
+    value: &dyn Fn(&str) -> Option<String>,
+    environment: &Environment<'_>,
+    (host, port): (&TargetHost, u16),
+    (database, user): (&str, &str),
+) -> Result<Option<String>, Diagnostic> {
+    if let Some(given) = value("password") {
+        return Ok(Some(given));
+    }
+    let host = match host {
+        TargetHost::Name(name) => name.clone(),
+        TargetHost::Socket(folder) => folder.to_string_lossy().into_owned(),
+    };
+    let wanted = places::Wanted {
+        host,
+        port,
+        database,
+        user,
+    };
+    places::password(value("passfile").as_deref(), environment, &wanted)
 }
 
 /// A socket's folder, a name, or the address that a name would lead to.
@@ -369,6 +390,10 @@ fn channel_binding(value: &dyn Fn(&str) -> Option<String>) -> Result<ChannelBind
 
 // ---- the URL ------------------------------------------------------------------------------------
 
+/// What a password may not hold as it is.
+const ESCAPED: &str =
+    "in a password `/`, `?`, `#` and `@` are written %2F, %3F, %23 and %40; better is PGPASSWORD";
+
 /// `postgresql://[user[:password]@][host][:port][/database][?parameter=value&…]`. No message repeats
 /// the URL: there may be a password in it.
 fn read_url(url: &str) -> Result<Parameters, Diagnostic> {
@@ -388,6 +413,9 @@ fn read_url(url: &str) -> Result<Parameters, Diagnostic> {
     };
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
+    if database.contains('@') {
+        return Err(wrong("there is an `@` behind its host").hint(ESCAPED));
+    }
     put("dbname", database)?;
     let (who, place) = match authority.rsplit_once('@') {
         Some((who, place)) => (who, place),
@@ -416,6 +444,9 @@ fn read_url(url: &str) -> Result<Parameters, Diagnostic> {
             continue;
         }
         let known = || PARAMETERS.iter().map(|(parameter, _)| *parameter);
+        if !name.chars().all(|c| c.is_ascii_lowercase() || c == '_') {
+            return Err(wrong("a parameter of it has no name").hint(ESCAPED));
+        }
         if !known().any(|parameter| parameter == name) {
             let all = known().collect::<Vec<_>>().join(", ");
             return Err(
@@ -558,7 +589,11 @@ mod tests {
             ("host=h password=s3cret", "no URL of a Postgres server"),
             ("postgresql://me:s3cr%zzet@h/d", "a `%` in it is no escape"),
             ("postgresql://me:s3cret@[::1/d", "has no `]`"),
-            ("postgresql://me:s3cret@h:port/d", "`port` is no port"),
+            ("postgresql://me@h:s3cret/d", "port is no number"),
+            ("postgresql://me:s3cr/et@h/d", "an `@` behind its host"),
+            ("postgresql://me:1/s3cret@h/d", "an `@` behind its host"),
+            ("postgresql://me:1?s3cret@h/d?a=b", "has no name"),
+            ("postgresql://me:1?s3cret@h/d", "has no value"),
             ("postgresql://me:s3cret@h,i/d", "names several hosts"),
             (
                 "postgresql://me:s3cret@h/d?sslmod=x",

@@ -3,15 +3,6 @@
 
 use super::target::{Encryption, RootCertificates, Target};
 use crate::diagnostic::Diagnostic;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::{WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::CryptoProvider;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::server::ParsedCertificate;
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
-};
 use sha2::{Digest, Sha256, Sha384, Sha512};
 use std::fmt;
 use std::io;
@@ -22,6 +13,17 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::Socket;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
+use tokio_rustls::rustls::client::danger::{
+    HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
+};
+use tokio_rustls::rustls::client::{WebPkiServerVerifier, verify_server_name};
+use tokio_rustls::rustls::crypto::{self, CryptoProvider};
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use tokio_rustls::rustls::server::ParsedCertificate;
+use tokio_rustls::rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+};
 
 /// Makes encrypted streams; without a configuration it is never asked to.
 #[derive(Clone, Default)]
@@ -43,7 +45,7 @@ pub fn connector(target: &Target) -> Result<Connector, Diagnostic> {
     if target.encryption == Encryption::Disable {
         return Ok(Connector::default());
     }
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(crypto::ring::default_provider());
     let verifier = Verifier::new(target, &provider)?;
     let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -70,27 +72,21 @@ fn broken(error: &Error) -> Diagnostic {
     Diagnostic::error(format!("TLS cannot be set up: {error}"))
 }
 
-fn unreadable(what: &str, file: &Path, error: &rustls::pki_types::pem::Error) -> Diagnostic {
+fn unreadable(what: &str, file: &Path, error: &pem::Error) -> Diagnostic {
     let file = file.display();
     let why = match error {
-        rustls::pki_types::pem::Error::Io(error) => error.to_string(),
-        rustls::pki_types::pem::Error::NoItemsFound => "it has none".to_owned(),
+        pem::Error::Io(error) => error.to_string(),
+        pem::Error::NoItemsFound => "it has none".to_owned(),
         other => format!("{other:?}"),
     };
     Diagnostic::error(format!("cannot read the {what} in `{file}`: {why}"))
 }
 
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, Diagnostic> {
-    let read = || -> Result<Vec<_>, rustls::pki_types::pem::Error> {
-        CertificateDer::pem_file_iter(file)?.collect()
-    };
+    let read = || -> Result<Vec<_>, pem::Error> { CertificateDer::pem_file_iter(file)?.collect() };
     let found = read().map_err(|error| unreadable("certificates", file, &error))?;
     match found.is_empty() {
-        true => Err(unreadable(
-            "certificates",
-            file,
-            &rustls::pki_types::pem::Error::NoItemsFound,
-        )),
+        true => Err(unreadable("certificates", file, &pem::Error::NoItemsFound)),
         false => Ok(found),
     }
 }
@@ -225,7 +221,7 @@ impl ServerCertVerifier for Verifier {
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, certificate, signed, algorithms)
+        crypto::verify_tls12_signature(message, certificate, signed, algorithms)
     }
 
     fn verify_tls13_signature(
@@ -235,7 +231,7 @@ impl ServerCertVerifier for Verifier {
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signed, algorithms)
+        crypto::verify_tls13_signature(message, certificate, signed, algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

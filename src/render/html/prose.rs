@@ -84,6 +84,7 @@ fn reserved_ids(document: &Document) -> BTreeSet<String> {
     let article = document.page.article;
     let fixed = [
         "machines",
+        "unpinned",
         "samples",
         "content",
         "evidence",

@@ -2,196 +2,13 @@
 //! its data directory is this test's, its role may log in and make databases and nothing else. It
 //! listens on a port of the loopback interface, with passwords and a certificate.
 
-use super::start;
+mod server;
+
 use crate::project::{Project, Ran, claim, measured};
-use remeasure::engine::EngineChoice;
+use server::{Existing, PASSWORD, certificate, free_port};
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, chown};
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-
-const PASSWORD: &str = "s3cret-of-the-test";
-/// `nobody` of most systems: a server does not run as root.
-const NOBODY: u32 = 65_534;
-
-/// A server that is not the tool's. It ends when it is dropped.
-struct Existing {
-    postmaster: Child,
-    port: u16,
-    programs: PathBuf,
-    folder: tempfile::TempDir,
-}
-
-impl Existing {
-    async fn start(version: &str) -> Self {
-        let programs = programs(version).await;
-        let folder = tempfile::tempdir().unwrap();
-        let port = free_port();
-        let server = |program: &str| {
-            let mut command = Command::new(programs.join(program));
-            command
-                .current_dir(folder.path())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null());
-            if is_root() {
-                command.uid(NOBODY).gid(NOBODY);
-            }
-            command
-        };
-        given_away(folder.path());
-        let data = folder.path().join("data");
-        let initialised = server("initdb")
-            .args(["--username", "postgres", "--auth", "trust"])
-            .args(["--no-sync", "--no-locale", "--encoding", "UTF8", "-D"])
-            .arg(&data)
-            .status()
-            .unwrap();
-        assert!(initialised.success());
-        certificate(&data);
-        let write = |name: &str, text: &str| {
-            fs::write(data.join(name), text).unwrap();
-            given_away(&data.join(name));
-        };
-        write(
-            "pg_hba.conf",
-            "local all postgres trust\nhost closed all all reject\nhost all all all scram-sha-256\n",
-        );
-        let socket = folder.path().display();
-        write(
-            "postgresql.conf",
-            &format!(
-                "listen_addresses = '127.0.0.1'\nport = {port}\nssl = on\nfsync = off\n\
-                 unix_socket_directories = '{socket}'\nshared_buffers = 32MB\n"
-            ),
-        );
-        let postmaster = server("postgres").arg("-D").arg(&data).spawn().unwrap();
-        let existing = Self {
-            postmaster,
-            port,
-            programs,
-            folder,
-        };
-        existing.until_ready();
-        existing.sql(&format!(
-            "CREATE ROLE managed LOGIN CREATEDB PASSWORD '{PASSWORD}'"
-        ));
-        existing
-    }
-
-    fn until_ready(&self) {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while !self.psql("SELECT 1").status.success() {
-            assert!(Instant::now() < deadline, "the server does not start");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-
-    fn psql(&self, sql: &str) -> std::process::Output {
-        Command::new(self.programs.join("psql"))
-            .args(["-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "postgres"])
-            .args(["-d", "postgres", "-c", sql, "-p", &self.port.to_string()])
-            .arg("-h")
-            .arg(self.folder.path())
-            .output()
-            .unwrap()
-    }
-
-    /// As its owner.
-    fn sql(&self, sql: &str) -> String {
-        let output = self.psql(sql);
-        assert!(output.status.success(), "{sql}: {output:?}");
-        String::from_utf8(output.stdout).unwrap().trim().to_owned()
-    }
-
-    fn databases(&self) -> String {
-        self.sql("SELECT string_agg(datname, ' ' ORDER BY datname) FROM pg_database")
-    }
-
-    fn url(&self, role: &str, rest: &str) -> String {
-        format!("postgresql://{role}@localhost:{}/{rest}", self.port)
-    }
-
-    fn certificate(&self) -> String {
-        self.folder
-            .path()
-            .join("data/server.crt")
-            .display()
-            .to_string()
-    }
-
-    /// The program with the password where libpq looks for it.
-    fn run(&self, project: &Project, arguments: &[&str]) -> Ran {
-        let mut command = project.command(arguments);
-        command.env("PGPASSWORD", PASSWORD);
-        let ran = Ran::from(command.output().unwrap());
-        let said = format!("{}{}", ran.stdout, ran.stderr);
-        assert!(!said.contains(PASSWORD), "{said}");
-        ran
-    }
-}
-
-impl Drop for Existing {
-    fn drop(&mut self) {
-        self.postmaster.kill().ok();
-        self.postmaster.wait().ok();
-    }
-}
-
-/// Of the pinned version; an embedded server says where they are.
-async fn programs(version: &str) -> PathBuf {
-    let server = start(&EngineChoice::Embedded, version).await;
-    let mut session = super::tool(&server).await;
-    let folder = "SELECT setting FROM pg_config WHERE name = 'BINDIR'";
-    let folder = super::value(&mut session, folder).await;
-    session.close().await;
-    server.stop().await.unwrap();
-    folder.into()
-}
-
-fn is_root() -> bool {
-    // SAFETY: takes nothing and cannot fail.
-    unsafe { libc::geteuid() == 0 }
-}
-
-fn given_away(path: &Path) {
-    if is_root() {
-        chown(path, Some(NOBODY), Some(NOBODY)).unwrap();
-    }
-}
-
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
-}
-
-/// One that vouches for itself, for `localhost`.
-fn certificate(data: &Path) {
-    let made = Command::new("openssl")
-        .args([
-            "req", "-x509", "-nodes", "-newkey", "rsa:2048", "-days", "3",
-        ])
-        .args([
-            "-subj",
-            "/CN=localhost",
-            "-addext",
-            "subjectAltName=DNS:localhost",
-        ])
-        .arg("-keyout")
-        .arg(data.join("server.key"))
-        .arg("-out")
-        .arg(data.join("server.crt"))
-        .stderr(Stdio::null())
-        .status()
-        .expect("openssl is there");
-    assert!(made.success());
-    for name in ["server.key", "server.crt"] {
-        let file = data.join(name);
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
-        given_away(&file);
-    }
-}
 
 const ARTICLE: &str = "---
 title: It costs {{ written }}
@@ -275,6 +92,7 @@ async fn an_article_is_measured_on_an_existing_server_and_nothing_is_left_on_it(
     let server = Existing::start("16.15").await;
     let url = server.url("managed", "postgres");
     let before = server.databases();
+    server.sql("ALTER ROLE managed SET work_mem = '64MB'");
     let project = Project::new(ARTICLE);
     let build = [
         "build",
@@ -287,7 +105,9 @@ async fn an_article_is_measured_on_an_existing_server_and_nothing_is_left_on_it(
     let ran = server.run(&project, &build);
     assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
     assert_eq!(server.databases(), before);
-    assert_eq!(server.sql("SELECT count(*) FROM pg_db_role_setting"), "0");
+    // Only what was there before: the role's own, which goes before a database's.
+    let settings = "SELECT string_agg(setconfig::text, ' ') FROM pg_db_role_setting";
+    assert_eq!(server.sql(settings), "{work_mem=64MB}");
 
     let record = project.record();
     let environment = &record.environment;
@@ -719,4 +539,63 @@ async fn what_the_owner_grants_is_measured_the_next_time() {
     let record = project.record();
     assert!(record.skipped.is_empty(), "{:?}", record.skipped);
     assert_ne!(measured(&record, "e", "wal_bytes"), ["0"]);
+}
+
+#[tokio::test]
+async fn a_fixture_that_cannot_be_copied_is_built_again() {
+    let server = Existing::start("16.15").await;
+    let url = server.url("managed", "postgres");
+    let project = Project::new(
+        "```sql fixture base\nCREATE TABLE base AS SELECT g AS a FROM generate_series(1, 10) g;\n```\n\
+         ```sql fixture src\n--| from: base\nINSERT INTO base SELECT a + 10 FROM base;\n```\n\
+         ```sql experiment e\n--| fixture: src\n--| instruments: [time]\n\
+         SELECT count(*) AS n, sum(a) AS total FROM base;\n```\n",
+    );
+    let mut command = project.command(&["build", "a", "--server", &url]);
+    command
+        .env("PGPASSWORD", PASSWORD)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // What watches over the server, and is the owner's, stays connected to what is to be copied.
+    let of_fixture = "SELECT datname FROM pg_database WHERE datname LIKE '%_fixture_src'";
+    let deadline = Instant::now() + Duration::from_secs(120);
+    let database = loop {
+        let name = server.sql(of_fixture);
+        if !name.is_empty() {
+            break name;
+        }
+        assert!(Instant::now() < deadline);
+        assert!(child.try_wait().unwrap().is_none());
+    };
+    let mut watching = Command::new(server.programs.join("psql"))
+        .args(["-X", "-U", "postgres", "-d", &database])
+        .args([
+            "-p",
+            &server.port.to_string(),
+            "-c",
+            "SELECT pg_sleep(600)",
+            "-h",
+        ])
+        .arg(server.folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let copied = format!(
+        "SELECT count(*) FROM pg_database WHERE datname = '{}'",
+        database.replace("fixture_src", "cell_0")
+    );
+    while server.sql(&copied) == "0" && child.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < deadline + Duration::from_secs(120));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    watching.kill().unwrap();
+    watching.wait().unwrap();
+    server.sql("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query ~ '^SELECT pg_sleep'");
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(measured(&project.record(), "e", "n"), ["20"]);
+    assert_eq!(measured(&project.record(), "e", "total"), ["210"]);
+    assert!(!server.databases().contains("remeasure"));
 }
