@@ -101,7 +101,8 @@ pub fn accept(
             Place::Author => {
                 print(&promote(article, &record, before.as_ref())?)?;
                 let machines = machines::machines(article, Some(&record), &pins)?;
-                let record = judge::with_their_claims(article, &record, &machines);
+                let record =
+                    judge::with_their_claims(article, &record, &machines).unwrap_or(record);
                 requote(article, &record, options.quotes, &pins)
             }
             Place::Machine(name) => {

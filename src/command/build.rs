@@ -26,6 +26,7 @@ use crate::exit_code::{Failure, Outcome};
 use crate::judge::{self, Machine, Verdict};
 use crate::lint;
 use crate::measure::{self, Fixtures, Request};
+use crate::plan::shards::Shard;
 use crate::plan::{Decision, Force, PlannedExperiment};
 use crate::quantity::Table;
 use crate::record::{Record, read_record};
@@ -161,21 +162,22 @@ async fn build_one<'a>(
     }
     let machines = machines::machines(article, context.accepted.as_ref(), pins)?;
     let measured = measured_record(&mut context, options).await?;
-    let record = judge::with_their_claims(article, &measured, &machines).into_owned();
+    let theirs = judge::with_their_claims(article, &measured, &machines);
+    let record = theirs.as_ref().unwrap_or(&measured);
     let verdicts = judge::judge(
         article,
-        &record,
+        record,
         &judge::Context {
             profile: &record.profile,
             accepted: context.accepted.as_ref(),
             measured_here: true,
         },
     );
-    let filled = render::fill(article, &record).map_err(Failure::Article)?;
-    let charts = draw_charts(&context, &record, &filled)?;
+    let filled = render::fill(article, record).map_err(Failure::Article)?;
+    let charts = draw_charts(&context, record, &filled)?;
     let page = Page {
         article,
-        record: &record,
+        record,
         measured: &measured,
         accepted: context.accepted.as_ref(),
         machines: &machines,
@@ -190,7 +192,7 @@ async fn build_one<'a>(
     output::write_article(&context, project, &folder, &written, options).await?;
     let built = Built {
         article,
-        record,
+        record: theirs.unwrap_or(measured),
         verdicts,
         machines,
     };
@@ -275,10 +277,14 @@ fn interrupted(context: &Context<'_>, options: &BuildOptions) -> Failure {
         EngineChoice::Auto => String::new(),
         named => format!(" --engine {named}"),
     };
+    let shard = match options.shard {
+        Some(Shard { shard, shards }) => format!(" --shard {shard}/{shards}"),
+        None => String::new(),
+    };
     let hint = if options.force == Force::Nothing {
         format!(
             "what is measured is kept; the same command goes on from there: \
-             remeasure build {slug}{profile}{engine}"
+             remeasure build {slug}{profile}{engine}{shard}"
         )
     } else {
         "what was measured before is kept; the same command starts over".to_owned()

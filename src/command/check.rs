@@ -330,7 +330,7 @@ fn judged<'a>(
     measured_here: bool,
     options: &CheckOptions,
 ) -> Result<Built<'a>, Failure> {
-    let record = judge::with_their_claims(article, &record, &machines).into_owned();
+    let record = judge::with_their_claims(article, &record, &machines).unwrap_or(record);
     let context = judge::Context {
         profile: &record.profile,
         accepted,

@@ -16,6 +16,9 @@ use std::path::{Path, PathBuf};
 
 const FOLDER: &str = "records";
 
+const HOLDS_ON_ALL: &str = "what is exact or bounded holds on every machine: change the claim's kind \
+                            or tolerance, or measure there again";
+
 /// Where the record of a machine of that name is.
 pub fn path(article: &Article, name: &str) -> PathBuf {
     let path = article.directory.join(FOLDER).join(format!("{name}.json"));
@@ -56,7 +59,7 @@ pub fn findings(article: &Article, machines: &[Machine]) -> Vec<Diagnostic> {
     let of = |machine: &Machine| {
         let explained = (machine.verdicts.iter())
             .filter_map(|verdict| judge::explain(article, verdict))
-            .map(|problem| of_machine(problem, &machine.name));
+            .map(|problem| of_machine(problem, &machine.name).hint(HOLDS_ON_ALL));
         explained.collect::<Vec<_>>()
     };
     machines.iter().flat_map(of).collect()

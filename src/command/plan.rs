@@ -9,6 +9,7 @@ use super::project::Project;
 use super::record::{Context, record_path};
 use super::terminal::{both, for_each, print, print_json};
 use crate::article::Article;
+use crate::diagnostic::Diagnostic;
 use crate::engine::Engines;
 use crate::exit_code::{Failure, Outcome};
 use crate::plan::shards::{self, Basis, Shard, Weighed};
@@ -58,6 +59,12 @@ pub fn plan(
         .transpose()?;
     let (weighed, all_read) = weighed(project, names, options.profile.as_deref())?;
     all_read?;
+    if weighed.is_empty() {
+        return Err(Failure::article(
+            Diagnostic::error("there is no experiment to plan")
+                .hint("a CI matrix of nothing is refused by who runs it"),
+        ));
+    }
     let split = split(&weighed, all.shards);
     match (one, options.json) {
         (Some(one), true) => print_json(&split[one.shard as usize - 1])?,

@@ -6,7 +6,6 @@ use crate::article::{Article, ClaimKind};
 use crate::diagnostic::Diagnostic;
 use crate::quantity::Value;
 use crate::record::{ClaimRecord, Record};
-use std::borrow::Cow;
 
 /// One machine's record, and what came of judging it.
 #[derive(Clone, Debug)]
@@ -57,14 +56,14 @@ pub fn judge_machine(
     verdicts
 }
 
-/// The record with the values of claims that are of one machine out of that machine's record. Where
-/// there is none, or a stale one, they have no value.
-pub fn with_their_claims<'r>(
+/// The record with the values of claims that are of one machine out of that machine's record: without
+/// one, or with a stale one, they have no value. None where there are no such claims.
+pub fn with_their_claims(
     article: &Article,
-    record: &'r Record,
+    record: &Record,
     machines: &[Machine],
-) -> Cow<'r, Record> {
-    let mut changed = Cow::Borrowed(record);
+) -> Option<Record> {
+    let mut changed: Option<Record> = None;
     for claim in article.claims() {
         let Some(machine) = &claim.machine else {
             continue;
@@ -80,7 +79,8 @@ pub fn with_their_claims<'r>(
             unit: claim.unit.clone(),
             reads: Vec::new(),
         });
-        changed.to_mut().claims.insert(name.clone(), value);
+        let changed = changed.get_or_insert_with(|| record.clone());
+        changed.claims.insert(name.clone(), value);
     }
     changed
 }

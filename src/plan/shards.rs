@@ -72,6 +72,9 @@ pub struct Weighed {
     pub fixtures: Vec<(String, u64)>,
 }
 
+/// A hundred days. What a file says is longer is no time; sums stay far from overflowing.
+const LONGEST: u64 = 100 * 86_400 * 1_000_000;
+
 /// Where an experiment's time is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
@@ -102,11 +105,7 @@ pub fn weigh(
         .iter()
         .fold((0, 0), |(a, b), (micros, runs)| (a + micros, b + runs));
     // A second where nothing is known: only the proportions matter then.
-    let pace = if runs == 0 {
-        1_000_000
-    } else {
-        (micros / runs).max(1)
-    };
+    let pace = micros.checked_div(runs).unwrap_or(1_000_000).max(1);
     let same = accepted.is_some_and(|record| record.profile == resolved.profile);
     let measured: BTreeMap<&str, (u64, Basis)> = (article.experiments())
         .map(|experiment| {
@@ -115,7 +114,7 @@ pub fn weigh(
                 Some(&micros) if same => (micros, Basis::Recorded),
                 Some(&micros) => (micros, Basis::OtherProfile),
                 None => (
-                    pace * units(experiment, resolved),
+                    pace.saturating_mul(units(experiment, resolved)),
                     match (runs, same) {
                         (0, _) => Basis::Unknown,
                         (_, true) => Basis::Cells,
@@ -133,7 +132,7 @@ pub fn weigh(
             let weighed = Weighed {
                 article: article.slug.clone(),
                 experiment: id.clone(),
-                micros: micros.max(1),
+                micros: micros.clamp(1, LONGEST),
                 fixtures: fixtures(article, experiment, &measured),
             };
             (weighed, basis)
@@ -157,7 +156,7 @@ fn recorded_micros(experiment: &ExperimentRecord) -> Option<u64> {
         (seconds * 1e6)
             .round()
             .to_u64()
-            .filter(|micros| *micros > 0)
+            .filter(|micros| (1..=LONGEST).contains(micros))
     };
     if let Some(seconds) = &experiment.seconds {
         return micros(seconds.parse().ok()?);
@@ -194,12 +193,15 @@ fn fixtures(
         });
         let (micros, cells) = users.fold((0, 0), |(micros, cells), one| {
             let (own, _) = measured[one.id.value.as_str()];
-            (micros + own, cells + one.cells.rows.len().max(1) as u64)
+            (
+                micros + own.min(LONGEST),
+                cells + one.cells.rows.len().max(1) as u64,
+            )
         });
         // One that others are built from and no experiment starts from is as long as the next.
         let before = chain.last().map_or(1, |(_, micros)| *micros);
-        let micros = if cells == 0 { before } else { micros / cells };
-        chain.push((id.value.clone(), micros.max(1)));
+        let micros = micros.checked_div(cells).unwrap_or(before);
+        chain.push((id.value.clone(), micros.clamp(1, LONGEST)));
         next = fixture.from.as_ref();
     }
     chain

@@ -59,6 +59,12 @@ pub fn merge(records: &[Named]) -> Result<Merged, Refusal> {
     let order = order(&records, &mut conflicts);
     let mut notes = Vec::new();
     let mut found = experiments(&records, &mut conflicts, &mut notes);
+    for id in found.keys().filter(|id| !order.contains(id)) {
+        conflicts.push(Diagnostic::error(format!(
+            "experiment `{id}` is none of the article's {}",
+            order.join(", ")
+        )));
+    }
     let environments = environments(&records, &found, &mut conflicts);
     if !conflicts.is_empty() {
         return Err(Refusal::Conflicts(conflicts));
@@ -396,6 +402,9 @@ fn main_environment(
     (main.unwrap_or_default(), environments)
 }
 
+/// Shards that are counted up.
+const MOST_TOLD: u32 = 1_000;
+
 fn incomplete(records: &[&Named], missing: &[&String]) -> Diagnostic {
     let names: Vec<String> = missing.iter().map(|id| format!("`{id}`")).collect();
     let article = &records[0].record.article;
@@ -414,7 +423,9 @@ fn incomplete(records: &[&Named], missing: &[&String]) -> Diagnostic {
     let shards: BTreeSet<u32> = parts.iter().map(|part| part.shards).collect();
     let there: BTreeSet<u32> = parts.iter().map(|part| part.shard).collect();
     let gone: Vec<String> = match shards.first() {
-        Some(&shards_of_all) if shards.len() == 1 => (1..=shards_of_all)
+        // A number that somebody made up is not counted to.
+        Some(&shards_of_all) if shards.len() == 1 && shards_of_all <= MOST_TOLD => (1
+            ..=shards_of_all)
             .filter(|shard| !there.contains(shard))
             .map(|shard| format!("{shard}/{shards_of_all}"))
             .collect(),

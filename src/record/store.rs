@@ -111,6 +111,8 @@ impl StoredExperiment {
 /// A record knows how long all cells took together: each gets its share.
 fn durations(record: &ExperimentRecord, cells: &Cells) -> Vec<(usize, f64)> {
     let seconds = record.seconds.as_ref().and_then(|text| text.parse().ok());
+    // Anybody may have written the file.
+    let seconds = seconds.filter(|seconds: &f64| (0.0..1e7).contains(seconds));
     let share = |seconds: f64| seconds / cells.rows.len() as f64;
     let each = |share| (0..cells.rows.len()).map(|cell| (cell, share)).collect();
     seconds.map(share).map_or_else(Vec::new, each)

@@ -239,7 +239,7 @@ fn weights_are_what_is_recorded_else_cells_and_runs_at_the_same_pace() {
     accepted.experiments.insert("b_more".into(), windows);
     assert_eq!(weights(None, Some(&accepted))[2], (2 * second, Recorded));
     // A number that somebody made up is none.
-    for wrong in ["", "NaN", "-1", "many", "0"] {
+    for wrong in ["", "NaN", "-1", "many", "0", "1e300", "inf"] {
         let mut recorded = experiment("f", "h");
         recorded.seconds = Some(wrong.into());
         let mut accepted = record("h", &[]);

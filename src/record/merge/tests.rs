@@ -250,6 +250,13 @@ fn what_does_not_belong_together_is_told_with_what_differs() {
             &["one has the experiments a, b, c, the other a, b, c, d"],
         ),
         (
+            |record| {
+                let other = record.experiments["a"].clone();
+                record.experiments.insert("z".into(), other);
+            },
+            &["experiment `z` is none of the article's a, b, c"],
+        ),
+        (
             |record| record.experiments["a"].host = "ff".into(),
             &["what the machine is that experiment `a` was measured on"],
         ),

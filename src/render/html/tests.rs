@@ -457,6 +457,94 @@ fn on_another_machine_what_differs_stands_at_the_top_the_farthest_off_first() {
     assert!(html.contains("<td class=\"number\">1,510,000 rows/s (×0.5)</td>"));
 }
 
+/// The sample with records of further machines: what is wrong with each is `change`'s to make.
+fn beside(names: &[&str], change: impl Fn(&mut crate::judge::Machine)) -> Sample {
+    let mut sample = Sample::new();
+    sample.accepted = Some(sample.record.clone());
+    for verdict in &mut sample.verdicts {
+        verdict.recorded = None;
+    }
+    for name in names {
+        let mut machine = crate::judge::Machine {
+            name: (*name).to_owned(),
+            record: sample.record.clone(),
+            stale: Vec::new(),
+            verdicts: Vec::new(),
+        };
+        machine.record.environment.host.cpu = format!("CPU <{name}>");
+        machine.record.environment.host.sha256 = "9f".repeat(32);
+        change(&mut machine);
+        sample.machines.push(machine);
+    }
+    sample
+}
+
+#[test]
+fn further_machines_have_a_column_each_and_say_what_does_not_hold_there() {
+    let sample = beside(&["big", "old", "quick"], |machine| {
+        machine.record.claims["base_rate"].value = super::super::sample::number("1507704.36");
+        match machine.name.as_str() {
+            "old" => machine.stale = vec![crate::diagnostic::Diagnostic::error("stale")],
+            "quick" => machine.record.profile = "large".to_owned(),
+            _ => {
+                machine.record.claims["grows"].value = crate::quantity::Value::Boolean(false);
+                let mut verdict = Sample::new().verdicts[0].clone();
+                verdict.claim = "grows".to_owned();
+                verdict.outcome = crate::judge::Outcome::DoesNotHold {
+                    difference: "the claim is false".to_owned(),
+                };
+                machine.verdicts = vec![verdict];
+            }
+        }
+    });
+    let html = sample.file("index.html");
+    for part in [
+        "<h2 id=\"machines\">On several machines</h2>",
+        "<a href=\"#machine-big\">big</a> (CPU &lt;big&gt;), <a href=\"#machine-old\">old</a> (CPU &lt;old&gt;; stale: measured with other inputs), <a",
+        "(CPU &lt;quick&gt;; profile large or other params: not compared) too.</p>",
+        "<summary>The 4 machines</summary>",
+        "What differs between the machines: 2 of 3 claims",
+        "<td class=\"number\">754,000 rows/s</td><td class=\"number\">1,510,000 rows/s<small>×2</small></td><td class=\"number quiet\">1,510,000 rows/s</td><td class=\"number quiet\">1,510,000 rows/s</td>",
+        "<td class=\"number fails\">false<span class=\"mark\" aria-hidden=\"true\">✗</span><span class=\"hidden\"> (does not hold)</span></td>",
+        "The same on all machines, to the last digit: 1 claim<",
+    ] {
+        assert!(html.contains(part), "{part}\n{html}");
+    }
+    assert!(!html.contains("The author measured on"));
+    let markdown = sample.file("article.md");
+    for part in [
+        "On all of them 1 of 3 claims are the same.",
+        "| Claim | Author | big | old | quick |",
+        "| grows | true | false, does not hold | true | true |",
+        "- old (stale: measured with other inputs): CPU \\<old\\>, 2 cores",
+        "- quick (profile large: not compared): ",
+    ] {
+        assert!(markdown.contains(part), "{part}\n{markdown}");
+    }
+}
+
+#[test]
+fn a_record_that_was_put_together_on_two_hosts_names_both() {
+    let mut sample = Sample::new();
+    let mut there = sample.record.environment.clone();
+    there.host.cpu = "Big Box".into();
+    there.host.sha256 = "5e".repeat(32);
+    for experiment in sample.record.experiments.values_mut() {
+        experiment.host = there.host.sha256.clone();
+    }
+    let host = there.host.sha256.clone();
+    sample.record.environments.insert(host, there);
+    let html = sample.file("index.html");
+    assert!(
+        html.contains("<dt>Also on</dt><dd>Big Box, 2 cores"),
+        "{html}"
+    );
+    assert!(
+        html.contains("there <a href=\"#experiment-insert\">insert</a>"),
+        "{html}"
+    );
+}
+
 #[test]
 fn claims_that_are_the_same_on_both_machines_are_only_named() {
     let html = elsewhere(|_| {}).file("index.html");

@@ -262,3 +262,69 @@ fn several_articles_have_a_sum() {
         "{found}"
     );
 }
+
+/// Further machines' records beside the sample, one of them stale.
+#[test]
+fn further_machines_have_columns_and_on_narrow_terminals_lines() {
+    let accepted = sample::record("here", &[("index_wal", "76.12"), ("same", "true")]);
+    let (article, record, verdicts) = sample_beside(Some(&accepted));
+    let machine = |name: &str, index_wal: &str, same: &str| {
+        let values = [("index_wal", index_wal), ("same", same)];
+        let mut machine = Machine {
+            name: name.to_owned(),
+            record: sample::record(name, &values),
+            stale: Vec::new(),
+            verdicts: Vec::new(),
+        };
+        machine.verdicts = crate::judge::judge_machine(&article, &machine, Some(&accepted));
+        machine
+    };
+    let mut old = machine("old", "1", "true");
+    old.stale = vec![crate::diagnostic::Diagnostic::error("stale")];
+    let machines = [machine("big\u{1b}", "80.5", "false"), old];
+    let judged = Judged {
+        article: &article,
+        record: &record,
+        verdicts: &verdicts,
+        machines: &machines,
+    };
+    let at = |width| {
+        let look = Look {
+            color: Color::Plain,
+            width,
+        };
+        table(&[judged], look)
+    };
+    let wide = at(200);
+    let line = |text: &str, start: &str| -> String {
+        let found = text.lines().find(|line| line.starts_with(start));
+        found
+            .unwrap_or_else(|| panic!("{start}: {text}"))
+            .to_owned()
+    };
+    let head = line(&wide, "claim");
+    let columns: Vec<&str> = head.split_whitespace().collect();
+    assert_eq!(columns[columns.len() - 2..], ["big\u{fffd}", "verdict"]);
+    assert!(!head.contains("old"));
+    let wal = line(&wide, "index_wal  76 bytes");
+    assert!(
+        wal.contains("80.5 B/row (×0.946), does not hold  holds"),
+        "{wal}"
+    );
+    let same = line(&wide, "same       byte for byte");
+    assert!(
+        same.contains("  false, does not hold  ") && same.ends_with("  holds"),
+        "{same}"
+    );
+    assert!(
+        wide.ends_with(
+            "  machine old: its record is stale: measured with other inputs, not shown\n"
+        )
+    );
+    for narrow in [at(80), at(30)] {
+        assert!(
+            narrow.contains("80.5 B/row (×0.946), does not hold"),
+            "{narrow}"
+        );
+    }
+}
