@@ -166,6 +166,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn another_server_is_told_by_version_and_engine() {
+        let digest = |word: &str| format!("16.15 {word} sha256:{}", "0".repeat(64));
+        let told = |before: String, now: String| {
+            let difference = Difference {
+                input: "server".into(),
+                before: Some(before),
+                now: Some(now),
+            };
+            difference.to_string()
+        };
+        assert_eq!(
+            told(digest("embedded"), digest("docker")),
+            "server changed from `16.15 embedded` to `16.15 docker`"
+        );
+        let other = digest("docker").replace('0', "1");
+        assert_eq!(told(digest("docker"), other), "server changed");
+    }
+
+    #[test]
     fn lines_that_changed_are_shown_with_their_neighbours() {
         let table: &[(&str, &str, &[&str])] = &[
             ("a\nb\nc", "a\nb\nc", &[]),

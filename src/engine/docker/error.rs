@@ -88,6 +88,7 @@ impl PullProblem {
             "no matching manifest",
             "invalid reference",
             "not made for",
+            "not for linux/",
         ]) {
             Self::NoSuchImage
         } else {
