@@ -163,6 +163,9 @@ enum Command {
         /// And what is kept to start quickly: Postgres's programs and prepared data directories
         #[arg(long)]
         cache: bool,
+        /// And the databases that killed runs have left on this existing server
+        #[arg(long, value_name = "URL", conflicts_with = "dry_run")]
+        server: Option<String>,
         /// Only tell what would be removed
         #[arg(long)]
         dry_run: bool,
@@ -351,9 +354,29 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
         Command::Doctor => command::doctor(&project),
         Command::Clean {
             cache,
+            server,
             dry_run,
             json,
-        } => command::clean(*cache, *dry_run, *json),
+        } => {
+            let server = server.as_deref().map(existing).transpose()?;
+            command::clean(server.as_ref(), *cache, *dry_run, *json)
+        }
+    }
+}
+
+/// The server of a URL, and a warning where that shows a password.
+fn existing(url: &str) -> Result<EngineChoice, Failure> {
+    let environment = Environment::of_process();
+    let choice = EngineChoice::asked("url", Some(url), Consent::default(), &environment)?;
+    warn_of(&choice);
+    Ok(choice)
+}
+
+fn warn_of(choice: &EngineChoice) {
+    if let EngineChoice::Url(target) = choice
+        && let Some(warning) = target.warning()
+    {
+        command::tell_diagnostics([&warning]);
     }
 }
 
@@ -371,11 +394,7 @@ fn engines(arguments: &Arguments, place: &Place) -> Result<Engines, Failure> {
         consent,
         &Environment::of_process(),
     )?;
-    if let EngineChoice::Url(target) = &asked
-        && let Some(warning) = target.warning()
-    {
-        command::tell_diagnostics([&warning]);
-    }
+    warn_of(&asked);
     let tell = if arguments.quiet {
         |_: &str| {}
     } else {

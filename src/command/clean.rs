@@ -4,8 +4,8 @@
 use super::build::runtime;
 use super::terminal::{print, print_json, tell};
 use crate::diagnostic::Diagnostic;
-use crate::engine;
 use crate::engine::clean::{Cleaned, Found, Request};
+use crate::engine::{self, EngineChoice};
 use crate::exit_code::{Failure, Outcome};
 use serde::Serialize;
 
@@ -30,16 +30,29 @@ struct Item<'a> {
     why: Option<&'a str>,
 }
 
-pub fn clean(cache: bool, dry_run: bool, json: bool) -> Result<Outcome, Failure> {
+/// `server`: of the url engine.
+pub fn clean(
+    server: Option<&EngineChoice>,
+    cache: bool,
+    dry_run: bool,
+    json: bool,
+) -> Result<Outcome, Failure> {
     let folder = engine::default_cache();
     let request = Request {
         cache: &folder,
         all_of_it: cache,
         dry_run,
     };
-    let cleaned = runtime()?
+    let runtime = runtime()?;
+    let mut cleaned = runtime
         .block_on(engine::clean::clean(request))
         .map_err(|error| Failure::io("clean", &folder, &error))?;
+    if let Some(EngineChoice::Url(target)) = server {
+        let dropped = runtime.block_on(engine::clean_server(target))?;
+        cleaned
+            .found
+            .extend(dropped.into_iter().map(Found::database));
+    }
     match json {
         true => print_json(&document(&cleaned, dry_run))?,
         false => print_text(&cleaned, dry_run)?,

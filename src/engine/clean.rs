@@ -34,6 +34,18 @@ pub struct Found {
     pub kept: Option<String>,
 }
 
+impl Found {
+    /// One that was dropped on an existing server, which has its bytes.
+    pub fn database(name: String) -> Self {
+        Self {
+            kind: "database",
+            name,
+            bytes: None,
+            kept: None,
+        }
+    }
+}
+
 /// What was found and done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cleaned {

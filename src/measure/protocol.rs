@@ -40,7 +40,8 @@ pub async fn run(
         return Err(Failure::Article(refused));
     }
     let mut control = tool_session(server).await?;
-    let is_emulated = doubts::is_emulated(&mut control).await;
+    // Elsewhere the processor is another one than this program's.
+    let is_emulated = !control.is_elsewhere() && doubts::is_emulated(&mut control).await;
     let mut protocol = Protocol {
         server,
         request,

@@ -291,6 +291,16 @@ async fn a_killed_run_leaves_databases_that_the_next_one_drops() {
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(ran.stderr.contains("of a run that died"), "{}", ran.stderr);
     assert_eq!(server.databases(), before);
+    // `clean` does so without a run.
+    server.sql("CREATE DATABASE remeasure_2123456789ab_cell_1 OWNER managed");
+    server.sql(
+        "COMMENT ON DATABASE remeasure_2123456789ab_cell_1 IS 'remeasure run 2123456789ab: left'",
+    );
+    let ran = server.run(&quick, &["clean", "--server", &url]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let removed = "removed database remeasure_2123456789ab_cell_1";
+    assert!(ran.stdout.contains(removed), "{}", ran.stdout);
+    assert_eq!(server.databases(), before);
 }
 
 #[tokio::test]
