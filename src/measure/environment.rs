@@ -157,7 +157,7 @@ mod tests {
         let facts = Facts {
             processor: "processor : 0\nmodel name : EPYC 9654\nflags : fpu hypervisor\n".into(),
             cores: Some(96),
-            memory: "MemTotal:  1024 kB\nMemFree: 1 kB\n".into(),
+            memory: "MemTotal:  24684092 kB\nMemFree: 1 kB\n".into(),
             kernel: "6.1.0".into(),
             architecture: "x86_64".into(),
             vendor: "QEMU\n".into(),
@@ -167,7 +167,7 @@ mod tests {
         let host = host(&Machine::Elsewhere(Box::new(facts)));
         assert_eq!(
             host.machine(),
-            "EPYC 9654, 96 cores, 1 MB memory, Linux 6.1.0, xfs on /dev/nvme0n1"
+            "EPYC 9654, 96 cores, 24 GB memory, Linux 6.1.0, xfs on /dev/nvme0n1"
         );
         assert_eq!(host.virtualization, "hypervisor (QEMU)");
         assert_eq!(host.sha256, host.hash());

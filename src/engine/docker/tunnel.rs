@@ -215,7 +215,8 @@ mod tests {
                 } else {
                     drop(input);
                     assert_eq!(server.read(&mut [0]).unwrap(), 0, "{programs:?}");
-                    drop(server);
+                    // As the server does then; the clone is the same connection.
+                    drop((from, server));
                 }
                 child.wait().unwrap();
                 carried += 1;
