@@ -5,15 +5,16 @@
 //! the connection and stops when the server says that it is ready again. Rows are turned into
 //! text after that.
 
+mod address;
 mod error;
 
+pub(super) use address::{Address, Host};
 pub use error::{SessionError, SqlError};
 
-use super::docker::tunnel::Tunnel;
 use super::{fake, statement};
 use crate::quantity::{Column, Table, Value};
 use futures_util::{StreamExt, stream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -92,74 +93,6 @@ pub fn quote_literal(text: &str) -> String {
         format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
     } else {
         format!("'{}'", text.replace('\'', "''"))
-    }
-}
-
-/// Where a server listens, and its log.
-#[derive(Clone, Debug)]
-pub(super) struct Address {
-    pub host: Host,
-    /// In a container, whose limits and system files are not this process's.
-    pub contained: bool,
-    pub port: u16,
-    pub log: PathBuf,
-}
-
-#[derive(Clone, Debug)]
-pub(super) enum Host {
-    /// A folder with the socket; who may enter it may connect.
-    Socket(PathBuf),
-    /// A port of this machine's loopback interface, with the password of all roles.
-    Loopback { password: String },
-    /// Through the container daemon of another machine.
-    Tunnel(Tunnel),
-}
-
-impl Address {
-    fn config(&self, role: Role) -> tokio_postgres::Config {
-        let mut config = tokio_postgres::Config::new();
-        match &self.host {
-            Host::Socket(directory) => config.host_path(directory),
-            Host::Loopback { password } => config.host("127.0.0.1").password(password),
-            // What connects runs beside the server, where nobody is asked who he is.
-            Host::Tunnel(_) => &mut config,
-        };
-        config.port(self.port).user(role.name());
-        config
-    }
-
-    /// Whether the server runs on another machine, with a network between.
-    pub(super) fn is_elsewhere(&self) -> bool {
-        matches!(self.host, Host::Tunnel(_))
-    }
-
-    /// Why the way to the server broke, where that is known.
-    fn last_words(&self) -> Option<String> {
-        match &self.host {
-            Host::Tunnel(tunnel) => tunnel.dialer.last_words(),
-            Host::Socket(_) | Host::Loopback { .. } => None,
-        }
-    }
-
-    /// How long after a request to cancel it is asked again.
-    fn patience(&self) -> Duration {
-        Duration::from_millis(if self.is_elsewhere() { 2000 } else { 500 })
-    }
-
-    fn unreached(&self, error: &std::io::Error) -> SessionError {
-        let log = log_tail(&self.log, LOG_LINES);
-        let message = format!("no connection through the container daemon: {error}");
-        SessionError::Lost { message, log }
-    }
-
-    /// Process id, data directory and time of start, as the postmaster writes them beside its
-    /// socket: another server at the same place has others. None where there is no socket.
-    fn postmaster(&self) -> Option<String> {
-        let Host::Socket(directory) = &self.host else {
-            return None;
-        };
-        let file = format!(".s.PGSQL.{}.lock", self.port);
-        std::fs::read_to_string(directory.join(file)).ok()
     }
 }
 
