@@ -8,7 +8,8 @@
 mod address;
 mod error;
 
-pub(super) use address::{Address, Host};
+use address::LOG_LINES;
+pub(super) use address::{Address, Host, log_tail};
 pub use error::{SessionError, SqlError};
 
 use super::{fake, statement};
@@ -667,27 +668,6 @@ fn built_in_type(of_column: &Type) -> Option<&'static str> {
         Type::UUID => "uuid",
         _ => return None,
     })
-}
-
-/// Lines of the server's log that go with an error.
-const LOG_LINES: usize = 20;
-
-/// The last lines of a log file; empty where there is none.
-pub(super) fn log_tail(path: &Path, lines: usize) -> String {
-    use std::io::{Read, Seek, SeekFrom};
-    let read = || -> std::io::Result<Vec<u8>> {
-        let mut file = std::fs::File::open(path)?;
-        let length = file.metadata()?.len();
-        // Lines of a log are short; 64 KiB hold more than anyone asks for.
-        file.seek(SeekFrom::Start(length.saturating_sub(64 << 10)))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let bytes = read().unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
-    let all: Vec<_> = text.lines().collect();
-    all[all.len().saturating_sub(lines)..].join("\n")
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Where a server listens, and how its connections get there.
 
-use super::{LOG_LINES, Role, SessionError, log_tail};
+use super::{Role, SessionError};
 use crate::engine::docker::tunnel::Tunnel;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Where a server listens, and its log.
@@ -71,4 +71,25 @@ impl Address {
         let file = format!(".s.PGSQL.{}.lock", self.port);
         std::fs::read_to_string(directory.join(file)).ok()
     }
+}
+
+/// Lines of the server's log that go with an error.
+pub(super) const LOG_LINES: usize = 20;
+
+/// The last lines of a log file; empty where there is none.
+pub(in crate::engine) fn log_tail(path: &Path, lines: usize) -> String {
+    use std::io::{Read, Seek, SeekFrom};
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = std::fs::File::open(path)?;
+        let length = file.metadata()?.len();
+        // Lines of a log are short; 64 KiB hold more than anyone asks for.
+        file.seek(SeekFrom::Start(length.saturating_sub(64 << 10)))?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let all: Vec<_> = text.lines().collect();
+    all[all.len().saturating_sub(lines)..].join("\n")
 }
