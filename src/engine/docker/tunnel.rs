@@ -149,3 +149,79 @@ impl AsyncWrite for TunnelStream {
         self.input.as_mut().poll_shutdown(context)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{Shutdown, TcpListener};
+    use std::os::unix::fs::symlink;
+    use std::path::{Path, PathBuf};
+    use std::process::{Child, Command, Stdio};
+
+    /// The script with nothing but these programs at hand; None where one is not on this machine.
+    fn script(port: u16, folder: &Path, programs: &[&str]) -> Option<Child> {
+        let path = std::env::var_os("PATH")?;
+        for program in programs {
+            let found = std::env::split_paths(&path).map(|folder| folder.join(program));
+            let found: PathBuf = found.into_iter().find(|file| file.exists())?;
+            symlink(found, folder.join(program)).ok()?;
+        }
+        Command::new("/bin/sh")
+            .args(["-c", include_str!("tunnel.sh"), "remeasure"])
+            .arg(port.to_string())
+            .env("PATH", folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .ok()
+    }
+
+    /// Each with what an image may have: the official ones, those without Perl.
+    #[test]
+    fn a_script_carries_bytes_and_ends_when_either_side_does() {
+        let mut carried = 0;
+        for programs in [&["perl"][..], &["bash", "cat"]] {
+            for server_ends in [true, false] {
+                let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+                let port = listener.local_addr().unwrap().port();
+                let folder = tempfile::tempdir().unwrap();
+                let Some(mut child) = script(port, folder.path(), programs) else {
+                    continue;
+                };
+                let (mut server, _) = listener.accept().unwrap();
+                let (mut input, mut output) =
+                    (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+                // More than any buffer between holds, with every byte there is.
+                let sent: Vec<u8> = (0..3_000_000_u32).map(|at| (at % 251) as u8).collect();
+                let mut received = vec![0; sent.len()];
+                let (to_send, mut from) = (sent.clone(), server.try_clone().unwrap());
+                let writer = std::thread::spawn(move || {
+                    input.write_all(&to_send).unwrap();
+                    input
+                });
+                from.read_exact(&mut received).unwrap();
+                assert!(received == sent, "{programs:?}");
+                let input = writer.join().unwrap();
+                let mut to = server.try_clone().unwrap();
+                let to_send = sent.clone();
+                let writer = std::thread::spawn(move || to.write_all(&to_send).unwrap());
+                output.read_exact(&mut received).unwrap();
+                assert!(received == sent, "{programs:?}");
+                writer.join().unwrap();
+
+                if server_ends {
+                    server.shutdown(Shutdown::Both).unwrap();
+                    assert_eq!(output.read(&mut [0]).unwrap(), 0, "{programs:?}");
+                } else {
+                    drop(input);
+                    assert_eq!(server.read(&mut [0]).unwrap(), 0, "{programs:?}");
+                    // As the server does then; the clone is the same connection.
+                    drop((from, server));
+                }
+                child.wait().unwrap();
+                carried += 1;
+            }
+        }
+        assert!(carried > 0, "neither Perl nor bash is here");
+    }
+}

@@ -31,7 +31,7 @@ elif command -v bash >/dev/null; then
         cat <&3 & receiver=$!
         cat <&0 >&3 & sender=$!
         wait -n
-        kill -KILL $receiver $sender 2>/dev/null
+        kill $receiver $sender 2>/dev/null
         wait
     ' bash "$1"
 else
