@@ -382,7 +382,12 @@ fn warn_of(choice: &EngineChoice) {
 
 fn engines(arguments: &Arguments, place: &Place) -> Result<Engines, Failure> {
     let of_this_machine = || std::env::var("REMEASURE_ENGINE").ok();
-    let word = place.engine.clone().or_else(of_this_machine);
+    // A server that is named goes before what is usual here.
+    let word = match (&place.engine, &place.server) {
+        (Some(engine), _) => Some(engine.clone()),
+        (None, Some(_)) => None,
+        (None, None) => of_this_machine(),
+    };
     let word = word.filter(|word| !word.is_empty());
     let consent = Consent {
         powerful_role: place.trust,
