@@ -90,16 +90,14 @@ pub async fn machine_of(
         }
         Err(problem) => return Err(Failure::Engine(problem)),
     };
-    let image = match &pin.image {
-        Some(pinned) => image::present(&daemon, pinned, platform, !fetch, progress).await,
-        None => return Ok(unknown()),
-    };
-    let image = match image {
-        Ok(image) => Some(image),
-        Err(failure) if fetch => return Err(failure),
-        Err(_) => None,
-    };
     let shared = place::shares_folders(&daemon).await;
+    // Who only looks makes no container: what is not known yet is asked before something is measured.
+    let image = match &pin.image {
+        Some(pinned) if fetch && !shared => {
+            Some(image::present(&daemon, pinned, platform, false, progress).await?)
+        }
+        _ => None,
+    };
     let machine = DockerServer::machine(&daemon, image.as_ref(), cache, shared).await?;
     Ok(machine.unwrap_or_else(unknown))
 }
