@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const PROFILE: &str = "quick";
 
 #[test]
-fn embedded_and_docker_give_equal_values_for_every_exact_and_bounded_claim() {
+fn both_engines_give_equal_values_for_every_exact_and_bounded_claim() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("articles/index-cost/article.md");
     let article = articles::read(&path);
     let text = std::fs::read_to_string(&path).unwrap();
