@@ -11,6 +11,7 @@ mod endpoint;
 mod error;
 mod guard;
 mod image;
+mod program;
 mod strays;
 mod template;
 

@@ -11,6 +11,7 @@ pub(super) mod doctor;
 mod fetch;
 mod libraries;
 mod process;
+mod program;
 pub(super) mod storage;
 mod template;
 mod user;

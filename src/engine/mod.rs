@@ -14,6 +14,7 @@ mod docker;
 mod embedded;
 mod fake;
 pub mod pins;
+pub mod program;
 pub mod session;
 mod settings;
 mod statement;
@@ -28,9 +29,11 @@ use docker::DockerServer;
 use embedded::Embedded;
 use fake::FakeServer;
 use pins::{Pin, Pins};
+use program::{Completed, Content, Invocation, Workspace};
 use session::{Role, Session, SessionError, quote_identifier, quote_literal};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -285,6 +288,60 @@ impl Server {
             Engine::Embedded(server) => server.storage(),
             Engine::Docker(server) => server.storage(),
             Engine::Fake(_) => "none".into(),
+        }
+    }
+
+    /// A folder for the server's own programs and their files.
+    pub async fn workspace(&self) -> Result<Workspace, Failure> {
+        match &self.engine {
+            Engine::Embedded(server) => server.workspace(),
+            Engine::Docker(server) => server.workspace().await,
+            Engine::Fake(server) => server.workspace(),
+        }
+    }
+
+    /// Puts a file into a workspace, over one of that name; `name` may have folders in it.
+    pub async fn put(
+        &self,
+        workspace: &Workspace,
+        name: &str,
+        content: Content<'_>,
+    ) -> Result<(), Failure> {
+        match &self.engine {
+            Engine::Embedded(server) => server.put(workspace, name, content),
+            Engine::Docker(server) => server.put(workspace, name, content).await,
+            Engine::Fake(server) => server.put(workspace, name, content),
+        }
+    }
+
+    /// Runs a program in a workspace. Dropped before it is done, this ends the program.
+    pub async fn run(
+        &self,
+        workspace: &Workspace,
+        invocation: &Invocation<'_>,
+    ) -> Result<Completed, Failure> {
+        match &self.engine {
+            Engine::Embedded(server) => server.run(workspace, invocation).await,
+            Engine::Docker(server) => server.run(workspace, invocation).await,
+            Engine::Fake(server) => server.run(workspace, invocation),
+        }
+    }
+
+    /// The files of a workspace whose names begin with `prefix`, in the order of their names; they are
+    /// gone from there.
+    pub async fn take(&self, workspace: &Workspace, prefix: &str) -> Result<Vec<File>, Failure> {
+        match &self.engine {
+            Engine::Embedded(server) => server.take(workspace, prefix),
+            Engine::Docker(server) => server.take(workspace, prefix).await,
+            Engine::Fake(server) => server.take(workspace, prefix),
+        }
+    }
+
+    pub async fn discard(&self, workspace: Workspace) {
+        match &self.engine {
+            Engine::Embedded(server) => server.discard(workspace),
+            Engine::Docker(server) => server.discard(workspace).await,
+            Engine::Fake(server) => server.discard(workspace),
         }
     }
 

@@ -1,11 +1,13 @@
 //! Text into an [`Article`], or every problem in it, each with its place and what to do. Pure: the
-//! catalogues an article is checked against are handed in.
+//! catalogues an article is checked against are handed in; beside the text only the files are read
+//! that scripts of psql include.
 //!
 //! Entry: [`parse`]. Steps: the front matter ([`mod@front_matter`]); the body ([`markdown`]) into fences
 //! ([`fences`]), fill-ins ([`fill_in`]) and the links of the prose ([`inline`]); of each block the
 //! `--|` lines ([`directives`], [`yaml`], [`text`]), options and SQL ([`experiment`], [`results`], [`sql`]);
 //! and at last whether everything named exists ([`references`]).
 
+mod client;
 mod directives;
 mod experiment;
 mod fences;
@@ -75,6 +77,8 @@ pub fn parse(
     add_links_of_texts(&mut prose, &texts(front_matter.as_ref(), &blocks));
     let names = references::Names::collect(&fences, &blocks, front_matter.as_ref(), &problems);
     names.check(&blocks, &prose, &undefined);
+    let (files, unread) = client::included(&blocks, directory, source);
+    problems.extend(unread);
     match front_matter {
         Some(front_matter) if problems.count() == 0 => Ok(Article {
             slug: slug.to_owned(),
@@ -83,6 +87,7 @@ pub fn parse(
             front_matter,
             blocks,
             prose,
+            files,
         }),
         _ => Err(problems.into_sorted()),
     }

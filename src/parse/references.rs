@@ -11,7 +11,7 @@ use super::markdown::UndefinedLink;
 use super::problems::{Problems, listed};
 use super::sql::{self, SetVariables};
 use crate::article::{
-    Block, BlockKind, Claim, Experiment, FillIn, FrontMatter, Prose, ReferenceKind, Script,
+    Block, BlockKind, Claim, Client, Experiment, FillIn, FrontMatter, Prose, ReferenceKind, Script,
     Statement, texts,
 };
 use crate::diagnostic::{Diagnostic, did_you_mean};
@@ -143,6 +143,9 @@ impl<'a> Names<'a> {
             (format!("{}_statements", id.value), id.span),
             (format!("{}_wal", id.value), id.span),
         ];
+        if matches!(experiment.measure.client, Client::Pgbench(_)) {
+            tables.push((format!("{}_progress", id.value), id.span));
+        }
         for collect in &experiment.collects {
             if let Some(name) = &collect.name {
                 tables.push((format!("{}_{}", id.value, name.value), name.span));
@@ -344,6 +347,11 @@ impl<'a> Names<'a> {
                     format!("`derive` gives a column `{name}`, which is there already"),
                     "give it another name",
                 );
+            }
+        }
+        for (name, span) in experiment.phases().flat_map(|phase| phase.client.params()) {
+            if !scope.knows(name) {
+                self.unknown_variable(name, span, &scope);
             }
         }
         let mut scope = scope;
