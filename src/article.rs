@@ -370,6 +370,11 @@ impl Client {
             .collect()
     }
 
+    /// Whether pgbench makes its tables; the phase's SQL is then the session's, after it.
+    pub fn initialises(&self) -> bool {
+        matches!(self, Self::Pgbench(script) if script.initialises)
+    }
+
     /// What runs it, where that is no session of the tool's.
     pub fn program(&self) -> Option<&ProgramScript> {
         match self {
@@ -411,6 +416,8 @@ pub enum RepeatTransaction {
 pub struct ProgramScript {
     /// Checked; values may be `:params`.
     pub arguments: Vec<Spanned<String>>,
+    /// pgbench is to make its tables: there is no `body`.
+    pub initialises: bool,
     /// As it stands in the block.
     pub body: Extract,
     /// Ranges of `body` that the program does not get: what the tool sees to itself.

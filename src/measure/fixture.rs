@@ -96,6 +96,7 @@ pub fn failure(error: script::ScriptError, note: String) -> Failure {
     let diagnostic = error.diagnostic().clone().note(note);
     match error {
         script::ScriptError::Lost(_) => Failure::Engine(diagnostic),
+        script::ScriptError::Broken(_) => Failure::Internal(diagnostic),
         _ => Failure::article(diagnostic),
     }
 }

@@ -6,7 +6,9 @@ use crate::article::{Scalar, Script, Statement, Terminator, Variables};
 use crate::diagnostic::Diagnostic;
 use crate::engine::session::{Session, SessionError, SqlError, StatementResult};
 use crate::parse::sql::{Expanded, expand, words};
+use crate::quantity::{Column, Table, Value};
 use crate::source::{Source, Span};
+use indexmap::IndexMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,6 +30,10 @@ pub struct Ran {
     pub last: Option<(String, StatementResult)>,
     /// The script left a transaction open.
     pub in_transaction: bool,
+    /// What a client other than the session adds to the experiment's row.
+    pub columns: Vec<(Column, Value)>,
+    /// Results of its own; one called `statements` in place of what the tool itself saw.
+    pub results: IndexMap<String, Table>,
 }
 
 /// Why a script stopped.
@@ -41,14 +47,17 @@ pub enum ScriptError {
     Article(Box<Diagnostic>),
     /// The connection or the server is gone.
     Lost(Box<Diagnostic>),
+    /// Our bug, or the machine's.
+    Broken(Box<Diagnostic>),
 }
 
 impl ScriptError {
     pub fn diagnostic(&self) -> &Diagnostic {
         match self {
-            Self::Sql { diagnostic, .. } | Self::Article(diagnostic) | Self::Lost(diagnostic) => {
-                diagnostic
-            }
+            Self::Sql { diagnostic, .. }
+            | Self::Article(diagnostic)
+            | Self::Lost(diagnostic)
+            | Self::Broken(diagnostic) => diagnostic,
         }
     }
 }
@@ -221,12 +230,12 @@ fn set_variables(
 
 /// Where in the article the SQL that runs came from.
 #[derive(Clone, Copy)]
-struct Place<'a> {
-    statement: &'a Statement,
-    expanded: &'a Expanded,
-    rules: Rules<'a>,
+pub struct Place<'a> {
+    pub statement: &'a Statement,
+    pub expanded: &'a Expanded,
+    pub rules: Rules<'a>,
     /// By `\gexec`: positions are then in the generated text.
-    generated: bool,
+    pub generated: bool,
 }
 
 impl Place<'_> {
@@ -239,7 +248,7 @@ impl Place<'_> {
         Diagnostic::error(message).at(self.rules.source, self.span())
     }
 
-    fn error(&self, sql: &str, error: SessionError) -> ScriptError {
+    pub fn error(&self, sql: &str, error: SessionError) -> ScriptError {
         match error {
             SessionError::Sql(error) => ScriptError::Sql {
                 sqlstate: error.sqlstate.clone(),

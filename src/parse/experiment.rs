@@ -114,6 +114,15 @@ pub fn experiment(
     };
     fields.finish(&PHASES);
     tell_adaptive_without_time(&experiment, problems);
+    if let (Client::Pgbench(_), Some(expected)) =
+        (&experiment.measure.client, &experiment.expect_error)
+    {
+        problems.error(
+            expected.span,
+            "pgbench tells no SQLSTATE",
+            "measure what must fail on the session, or with `via: psql`",
+        );
+    }
     experiment
 }
 
@@ -296,9 +305,21 @@ fn read_section(
         }
         return;
     };
+    let nothing = section.sql.slice(0..0);
     for (name, entry) in earlier {
-        phase_without_sql(name, entry.key.span, problems);
+        read_phase(name, entry, &nothing, phases, measured, problems);
     }
+    read_phase(name, entry, &section.sql, phases, measured, problems);
+}
+
+fn read_phase(
+    name: &'static str,
+    entry: &Entry,
+    sql: &Extract,
+    phases: &mut Phases,
+    measured: &mut Option<Span>,
+    problems: &Problems,
+) {
     let span = entry.key.span;
     let before = problems.count();
     let PhaseOptions {
@@ -306,7 +327,7 @@ fn read_section(
         session,
         script,
         client,
-    } = phase_options(name, entry, &section.sql, problems);
+    } = phase_options(name, entry, sql, problems);
     let read_well = problems.count() == before;
     let nothing = match client.program() {
         Some(script) => script.body.text.trim().is_empty(),

@@ -24,6 +24,8 @@ mod results;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod sql;
+
+pub use client::{arguments as program_arguments, count as repetitions};
 #[cfg(test)]
 mod tests;
 mod text;

@@ -136,7 +136,13 @@ fn run_by(
     }
     // What stands below an initialisation is SQL for the tables that it made.
     let (script, program) = match purpose {
-        Purpose::Initialise => (split(sql, problems), ProgramScript::default()),
+        Purpose::Initialise => {
+            let program = ProgramScript {
+                initialises: true,
+                ..ProgramScript::default()
+            };
+            (split(sql, problems), program)
+        }
         Purpose::Builtin => (Script::default(), ProgramScript::default()),
         Purpose::Script => pgbench::read(sql, problems),
     };
