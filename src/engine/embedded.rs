@@ -7,6 +7,8 @@
 
 mod binaries;
 pub(super) mod cache;
+#[cfg(target_os = "linux")]
+mod confinement;
 pub(super) mod doctor;
 mod fetch;
 mod libraries;

@@ -79,9 +79,9 @@ impl Invocation<'_> {
             ("PGDATABASE", self.database.to_owned()),
             ("PGOPTIONS", options.join(" ")),
             ("PGCONNECT_TIMEOUT", "30".to_owned()),
-            // None of these is looked for in anybody's home.
-            ("PGPASSFILE", "/dev/null".to_owned()),
-            ("PGSERVICEFILE", "/dev/null".to_owned()),
+            // None of these is looked for in anybody's home; libpq takes a missing one without a word.
+            ("PGPASSFILE", "/nonexistent".to_owned()),
+            ("PGSERVICEFILE", "/nonexistent".to_owned()),
             ("PSQL_HISTORY", "/dev/null".to_owned()),
         ]
         .map(|(name, value)| (name.to_owned(), value))

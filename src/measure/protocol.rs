@@ -272,7 +272,7 @@ impl Protocol<'_> {
         let observer = author_session(self.server, article, &database).await?;
         let subject = self.subject(&database, &variables).await?;
         let workspace = match program::needs_workspace(experiment) {
-            true => Some(program::workspace(self.server, article).await?),
+            true => Some(program::workspace(self.server, article, experiment).await?),
             false => None,
         };
         Ok(State {

@@ -29,7 +29,7 @@ pub fn statements_table(ran: &Ran) -> Table {
             let rows = statement.rows.map(|rows| rows.to_string());
             vec![
                 Value::from_postgres(Some(&(index + 1).to_string()), "integer"),
-                double(Some(statement.elapsed.as_secs_f64() * 1000.0)),
+                double(Some(statement.elapsed.as_nanos() as f64 / 1e6)),
                 double(statement.server_ms),
                 Value::from_postgres(rows.as_deref(), "numeric"),
             ]

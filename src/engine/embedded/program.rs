@@ -1,7 +1,8 @@
 //! psql and pgbench beside the server's own program: run as the user that the server runs as, in a
 //! folder of the run, ended with this program.
 //!
-//! psql never starts another process: the system does not let it, whatever it is told to run.
+//! psql never starts another process: the system does not let it, whatever it is told to run. On Linux
+//! both are kept to their folder as well, see `confinement`.
 
 use super::process::{ServerProcess, Stop, command};
 use super::{Embedded, PORT};
@@ -80,6 +81,14 @@ impl Embedded {
         if invocation.program == Program::Psql {
             start_no_process(&mut command);
         }
+        #[cfg(target_os = "linux")]
+        super::confinement::confine(
+            &mut command,
+            &program,
+            &self.binaries.folder,
+            &workspace.folder,
+        )
+        .map_err(|error| failure("confine programs to", &workspace.folder, &error))?;
         let cannot = |error: io::Error| {
             let message = format!("cannot start `{}`: {error}", program.display());
             Failure::Engine(Diagnostic::error(message))

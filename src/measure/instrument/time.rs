@@ -59,8 +59,10 @@ fn values(window: &Window) -> Vec<Value> {
     let elapsed_ms: f64 = window
         .statements
         .iter()
-        .map(|statement| statement.elapsed.as_secs_f64() * 1000.0)
-        .sum();
+        .map(|statement| statement.elapsed)
+        .sum::<std::time::Duration>()
+        .as_nanos() as f64
+        / 1e6;
     let server_ms: Option<f64> = window
         .statements
         .iter()

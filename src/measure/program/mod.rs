@@ -41,9 +41,23 @@ pub fn needs_workspace(experiment: &Experiment) -> bool {
     phases.any(|phase| phase.client.program().is_some())
 }
 
-/// A workspace with the files of the article that its scripts read.
-pub async fn workspace(server: &Server, article: &Article) -> Result<Workspace, Failure> {
+/// A workspace with the files of the article that its scripts read, and folders for those that they
+/// write.
+pub async fn workspace(
+    server: &Server,
+    article: &Article,
+    experiment: &Experiment,
+) -> Result<Workspace, Failure> {
     let workspace = server.workspace().await?;
+    let scripts = experiment
+        .phases()
+        .filter_map(|phase| phase.client.program());
+    for name in scripts.flat_map(|script| &script.files) {
+        if let Some((folder, _)) = name.value.rsplit_once('/') {
+            let kept = format!("{folder}/{FOLDER}");
+            server.put(&workspace, &kept, Content::Bytes(b"")).await?;
+        }
+    }
     for (name, file) in &article.files {
         let content = match &file.script {
             Some(script) => Content::Bytes(script.text.as_bytes()),

@@ -404,7 +404,17 @@ pub fn listed() -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Which of them are given, by their long names.
+/// Variables that `-D` gives a value.
+pub fn defined(words: &[Spanned<String>]) -> Vec<String> {
+    let given = given(words).unwrap_or_default();
+    given
+        .iter()
+        .filter(|one| one.known.long == "--define")
+        .filter_map(|one| Some(one.value.as_ref()?.0.split_once('=')?.0.to_owned()))
+        .collect()
+}
+
+/// Whether an option is given, by its long name.
 pub fn has(words: &[Spanned<String>], long: &str) -> bool {
     given(words).is_ok_and(|given| given.iter().any(|one| one.known.long == long))
 }

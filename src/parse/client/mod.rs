@@ -144,7 +144,7 @@ fn run_by(
             (split(sql, problems), program)
         }
         Purpose::Builtin => (Script::default(), ProgramScript::default()),
-        Purpose::Script => pgbench::read(sql, problems),
+        Purpose::Script => pgbench::read(sql, &arguments::defined(&words), problems),
     };
     (
         script,
@@ -257,3 +257,6 @@ pub fn count(text: &str) -> Result<Option<u32>, String> {
         )),
     }
 }
+
+#[cfg(test)]
+mod tests;

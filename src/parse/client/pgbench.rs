@@ -27,12 +27,14 @@ const PROGRAMS: [&str; 2] = ["setshell", "shell"];
 /// Variables that pgbench has of itself.
 const OF_PGBENCH: [&str; 4] = ["client_id", "default_seed", "random_seed", "scale"];
 
-pub fn read(sql: &Extract, problems: &Problems) -> (Script, ProgramScript) {
+/// `defined`: variables that its arguments give it.
+pub fn read(sql: &Extract, defined: &[String], problems: &Problems) -> (Script, ProgramScript) {
+    let own = OF_PGBENCH.map(str::to_owned);
     let mut scanner = Scanner {
         sql,
         problems,
         open: None,
-        set: OF_PGBENCH.map(str::to_owned).into(),
+        set: own.into_iter().chain(defined.iter().cloned()).collect(),
         anything_set: false,
         script: Script::default(),
         program: ProgramScript {

@@ -611,11 +611,17 @@ impl Scanner<'_> {
                 self.read.program.files.push(Spanned::new(name, span));
             }
         }
-        self.use_nothing_of_variables(at, line);
-    }
-
-    /// `\copy` fills no variables in.
-    fn use_nothing_of_variables(&mut self, at: usize, line: Range<usize>) {
+        if let Some(variable) = super::super::sql::variables_of_text(&text).first() {
+            let range = line.start + variable.range.start..line.start + variable.range.end;
+            self.error(
+                range,
+                format!(
+                    "psql fills no variables in in `\\copy`, so `:{}` stays as it is",
+                    variable.name
+                ),
+                "make a table or view of the rows first, and copy that",
+            );
+        }
         self.read.program.commands.push(at..line.end);
     }
 }

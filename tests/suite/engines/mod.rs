@@ -6,6 +6,7 @@ mod author;
 mod containers;
 mod fetching;
 mod lifetime;
+mod programs;
 mod session;
 
 use remeasure::engine::pins::{Pin, Pins};
@@ -53,6 +54,7 @@ on_every_engine! {
     lifetime::settings_are_the_articles
     lifetime::a_wrong_setting_is_the_articles_mistake
     lifetime::a_restart_changes_settings_and_takes_them_back
+    programs::programs_of_the_server_run_as_the_author
 }
 
 mod embedded {

@@ -4,6 +4,8 @@
 mod comparisons;
 mod faults;
 mod instruments;
+mod programs;
 mod protocol;
+mod repetitions;
 mod settings;
 mod values;
