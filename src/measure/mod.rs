@@ -7,6 +7,7 @@
 //! 4. [`instrument`]s read around the window; [`doubts`] watch it.
 //! 5. After each cell the samples are handed to the store.
 
+pub mod client;
 pub mod clock;
 mod doubts;
 pub mod environment;

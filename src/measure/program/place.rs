@@ -48,7 +48,7 @@ fn range(text: &str, problem: &Problem) -> Option<Range<usize>> {
     let last = line_range(text, problem.line)?;
     let pointed = problem.pointed.as_ref().and_then(|(shown, column)| {
         (1..=problem.line).rev().find_map(|number| {
-            let range = line_range(text, number)?;
+            let range = whole_line(text, number)?;
             let line = &text[range.clone()];
             // The statement may begin in the middle of its first line.
             let at = line.find(shown.trim_end())?;
@@ -74,12 +74,18 @@ fn range(text: &str, problem: &Problem) -> Option<Range<usize>> {
 
 /// A line without the space around it.
 fn line_range(text: &str, number: usize) -> Option<Range<usize>> {
+    let whole = whole_line(text, number)?;
+    let line = &text[whole.clone()];
+    let end = whole.start + line.trim_end().len();
+    let start = whole.start + line.len() - line.trim_start().len();
+    Some(start.min(end)..end)
+}
+
+fn whole_line(text: &str, number: usize) -> Option<Range<usize>> {
     let mut at = 0;
     for (index, line) in text.split_inclusive('\n').enumerate() {
         if index + 1 == number {
-            let start = at + line.len() - line.trim_start().len();
-            let start = start.min(at + line.trim_end().len());
-            return Some(start..at + line.trim_end().len());
+            return Some(at..at + line.len());
         }
         at += line.len();
     }

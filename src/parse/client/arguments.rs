@@ -364,7 +364,7 @@ fn unknown(word: &Spanned<String>, name: &str) -> Problem {
             let near = did_you_mean(name, known.filter(|known| !known.is_empty()))
                 .filter(|_| name.len() > 2);
             Diagnostic::error(format!("pgbench has no option `{name}`")).hint(
-                near.unwrap_or_else(|| "`remeasure list protocols` names those there are".into()),
+                near.unwrap_or_else(|| "`remeasure list clients` names those there are".into()),
             )
         }
     };

@@ -244,7 +244,7 @@ fn what_pgbench_may_be_told_is_read_and_the_rest_refused_at_its_place() {
             "--no-such | pgbench has no option `--no-such`",
         ),
         ("postgres", "", "postgres | `postgres` is no option"),
-        ("-i -s 10", "", "-i -s 10 | `-i` makes pgbench's tables"),
+        ("-i -s 10", "", "\"-i -s 10\" | `-i` makes pgbench's tables"),
         ("-F 50", "", "-F | `-F` is an option of `-i` only"),
         ("-S", "SELECT 1;", "-S | `-S` is a script of pgbench's own"),
         ("-t 1", "SELECT :nope;", ":nope | unknown variable `:nope`"),
