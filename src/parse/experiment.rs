@@ -1,6 +1,7 @@
 //! `fixture` and `experiment` blocks: their options, and the phases with their SQL.
 
 use super::Known;
+use super::client::arguments::seconds;
 use super::client::{self, needs_no_sql};
 use super::directives::{Section, Sections};
 use super::fences::Fence;
@@ -114,15 +115,7 @@ pub fn experiment(
     };
     fields.finish(&PHASES);
     tell_adaptive_without_time(&experiment, problems);
-    if let (Client::Pgbench(_), Some(expected)) =
-        (&experiment.measure.client, &experiment.expect_error)
-    {
-        problems.error(
-            expected.span,
-            "pgbench tells no SQLSTATE",
-            "measure what must fail on the session, or with `via: psql`",
-        );
-    }
+    tell_what_pgbench_cannot_do(&experiment, problems);
     experiment
 }
 
@@ -164,6 +157,35 @@ fn tell_adaptive_without_time(experiment: &Experiment, problems: &Problems) {
             "`runs` with `until` needs the instrument `time`",
             "add `time` to `instruments`, or give a fixed number of runs",
         );
+    }
+}
+
+fn tell_what_pgbench_cannot_do(experiment: &Experiment, problems: &Problems) {
+    if let (Client::Pgbench(_), Some(expected)) =
+        (&experiment.measure.client, &experiment.expect_error)
+    {
+        problems.error(
+            expected.span,
+            "pgbench tells no SQLSTATE",
+            "measure what must fail on the session, or with `via: psql`",
+        );
+    }
+    for script in experiment
+        .phases()
+        .filter_map(|phase| phase.client.program())
+    {
+        if let Some(asked) = seconds(&script.arguments)
+            && Duration::from_secs(asked.value) >= experiment.timeout
+        {
+            problems.error(
+                asked.span,
+                format!(
+                    "pgbench is to run for {} s, and is ended after {:?}",
+                    asked.value, experiment.timeout
+                ),
+                "give the experiment a longer `timeout`: it is for the whole run of pgbench",
+            );
+        }
     }
 }
 

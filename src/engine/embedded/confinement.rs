@@ -106,7 +106,7 @@ fn rules(program: &Path, binaries: &Path, folder: &Path) -> io::Result<Option<Ow
     let rules = unsafe { OwnedFd::from_raw_fd(descriptor) };
     let allow = |path: &Path, rights: u64| allow(&rules, path, rights & handled);
     allow(program, EXECUTE | READ_FILE)?;
-    for loader in loaders() {
+    if let Some(loader) = loader(program) {
         allow(&loader, EXECUTE | READ_FILE)?;
     }
     allow(binaries, READ_FILE | READ_DIRECTORY)?;
@@ -120,25 +120,33 @@ fn rules(program: &Path, binaries: &Path, folder: &Path) -> io::Result<Option<Ow
     Ok(Some(rules))
 }
 
-/// The kernel executes these too, to start a program.
-fn loaders() -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for folder in [
-        "/lib64",
-        "/lib",
-        "/lib/x86_64-linux-gnu",
-        "/lib/aarch64-linux-gnu",
-    ] {
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        found.extend(entries.filter_map(|entry| {
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            let is_loader = (name.starts_with("ld-linux") || name.starts_with("ld-musl"))
-                && name.contains(".so");
-            is_loader.then(|| entry.path())
-        }));
-    }
-    found
+/// The loader that the kernel starts a program with, and executes too: it stands in the program's own
+/// header (ELF, 64 bits, little end first).
+fn loader(program: &Path) -> Option<PathBuf> {
+    use std::io::Read;
+    let mut head = Vec::new();
+    File::open(program)
+        .ok()?
+        .take(1 << 16)
+        .read_to_end(&mut head)
+        .ok()?;
+    let number = |at: usize, bytes: usize| {
+        let part = head.get(at..at + bytes)?;
+        let value = part
+            .iter()
+            .rev()
+            .fold(0, |value, byte| (value << 8) | usize::from(*byte));
+        Some(value)
+    };
+    let (entries, size, count) = (number(0x20, 8)?, number(0x36, 2)?, number(0x38, 2)?);
+    const INTERPRETER: usize = 3;
+    let entry = (0..count)
+        .map(|index| entries + index * size)
+        .find(|&entry| number(entry, 4) == Some(INTERPRETER))?;
+    let (at, length) = (number(entry + 8, 8)?, number(entry + 32, 8)?);
+    let path = head.get(at..at.checked_add(length)?)?;
+    let path = std::str::from_utf8(path).ok()?.trim_end_matches('\0');
+    Some(PathBuf::from(path))
 }
 
 /// Allows what is asked below a path; one that is not there needs no leave.

@@ -81,14 +81,17 @@ impl Embedded {
         if invocation.program == Program::Psql {
             start_no_process(&mut command);
         }
+        // What a user's own installation needs of the system is not known.
         #[cfg(target_os = "linux")]
-        super::confinement::confine(
-            &mut command,
-            &program,
-            &self.binaries.folder,
-            &workspace.folder,
-        )
-        .map_err(|error| failure("confine programs to", &workspace.folder, &error))?;
+        if matches!(self.binaries.origin, super::Origin::Pinned { .. }) {
+            super::confinement::confine(
+                &mut command,
+                &program,
+                &self.binaries.folder,
+                &workspace.folder,
+            )
+            .map_err(|error| failure("confine programs to", &workspace.folder, &error))?;
+        }
         let cannot = |error: io::Error| {
             let message = format!("cannot start `{}`: {error}", program.display());
             Failure::Engine(Diagnostic::error(message))

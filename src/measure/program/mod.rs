@@ -13,7 +13,7 @@ use crate::article::{Article, Client, Experiment, Phase, ProgramScript, Variable
 use crate::diagnostic::Diagnostic;
 use crate::engine::Server;
 use crate::engine::program::{Completed, Content, Invocation, Program, Workspace};
-use crate::engine::session::{Session, quote_literal};
+use crate::engine::session::{Session, SessionError, quote_literal};
 use crate::exit_code::Failure;
 use crate::parse::sql::{expand_text, unknown_variable};
 use std::time::Duration;
@@ -79,7 +79,20 @@ impl Runner<'_> {
             Client::Session | Client::Repeat(_) => Ok(Ran::default()),
         };
         sessions_have_ended(control, self.database).await;
-        outcome
+        match outcome {
+            // A program takes a server that is gone for a connection that is.
+            Err((ran, error)) => match control.execute("SELECT 1").await {
+                Err(lost @ SessionError::Lost { .. }) => {
+                    let diagnostic = self
+                        .at_phase("the server went away while this phase ran".to_owned())
+                        .note(error.diagnostic().message.clone())
+                        .note(lost.to_string());
+                    Err((ran, ScriptError::Lost(Box::new(diagnostic))))
+                }
+                _ => Err((ran, error)),
+            },
+            ran => ran,
+        }
     }
 
     async fn psql(&self, script: &ProgramScript) -> Outcome {

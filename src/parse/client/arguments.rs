@@ -248,8 +248,9 @@ fn wrong_value(known: &Known, value: &str) -> Option<&'static str> {
         Kind::Count => {
             (!matches!(value.parse::<u32>(), Ok(1..))).then_some("write a whole number above zero")
         }
-        Kind::Number => (!number.is_some_and(|number| number > bigdecimal::BigDecimal::from(0)))
-            .then_some("write a number above zero"),
+        Kind::Number => {
+            (number.is_none_or(|number| number <= 0)).then_some("write a number above zero")
+        }
         Kind::Word => match known.long {
             "--protocol" => (!["simple", "extended", "prepared"].contains(&value))
                 .then_some("there are `simple`, `extended` and `prepared`"),
@@ -298,8 +299,7 @@ fn given(words: &[Spanned<String>]) -> Result<Vec<Given<'_>>, Vec<Problem>> {
             continue;
         }
         // `-Sn -c8`: flags may be joined, and the last of them may have its value behind it.
-        let mut letters = text[1..].char_indices().peekable();
-        while let Some((at, letter)) = letters.next() {
+        for (at, letter) in text[1..].char_indices() {
             let name = format!("-{letter}");
             let Some(known) = PGBENCH.iter().find(|known| known.short == name) else {
                 problems.push(unknown(word, &name));
@@ -412,6 +412,14 @@ pub fn defined(words: &[Spanned<String>]) -> Vec<String> {
         .filter(|one| one.known.long == "--define")
         .filter_map(|one| Some(one.value.as_ref()?.0.split_once('=')?.0.to_owned()))
         .collect()
+}
+
+/// How many seconds `-T` asks for, and where.
+pub fn seconds(words: &[Spanned<String>]) -> Option<Spanned<u64>> {
+    let given = given(words).ok()?;
+    let time = given.iter().find(|one| one.known.long == "--time")?;
+    let (value, word) = time.value.as_ref()?;
+    Some(Spanned::new(value.parse().ok()?, word.span))
 }
 
 /// Whether an option is given, by its long name.

@@ -341,7 +341,7 @@ impl Scanner<'_> {
             self.unknown(name_range, name);
             return end;
         }
-        if let Some(found) = line.find(['`', '|', '\\']) {
+        if let Some(found) = line.find(['`', '\\']) {
             let what = match &line[found..=found] {
                 "\\" => "a second command on the line",
                 _ => "a program",

@@ -85,7 +85,10 @@ fn what_psql_may_be_told_is_read_and_the_rest_refused_at_its_place() {
             "\\dt | `\\dt` is no command that psql is given here",
         ),
         ("\\timeing", "\\timeing | `\\timeing` is no command"),
-        ("SELECT 1 \\g |id", "| | this would be a program"),
+        (
+            "SELECT 1 \\g |id",
+            "|id | `\\g` takes nothing behind it here",
+        ),
         (
             "SELECT 1 \\g x.txt",
             "x.txt | `\\g` takes nothing behind it here",
@@ -372,6 +375,10 @@ fn wrong_uses_of_a_client_are_told_at_their_place() {
         (
             "--| expect_error: \"23505\"\n--| measure: {via: pgbench, args: \"-t 1\"}\nSELECT 1;",
             "\"23505\" | pgbench tells no SQLSTATE",
+        ),
+        (
+            "--| timeout: 1min\n--| measure: {via: pgbench, args: \"-S -T 60\"}",
+            "60 | pgbench is to run for 60 s",
         ),
         (
             "--| setup:\n--| measure:\nSELECT 1;",
