@@ -7,7 +7,8 @@ use crate::article::LintLevel;
 use crate::chart::{CHARTS, NOTICES};
 use crate::exit_code::{Failure, Outcome};
 use crate::lint::{RULES, Rule};
-use crate::measure::instrument::INSTRUMENTS;
+use crate::measure::client::CLIENTS;
+use crate::measure::instrument::{ColumnDescription, INSTRUMENTS};
 use crate::render::FORMATS;
 use crate::report::REPORTS;
 use std::fmt::Write;
@@ -16,6 +17,7 @@ use std::fmt::Write;
 pub enum Catalogue {
     Articles,
     Instruments,
+    Clients,
     Functions,
     Charts,
     Formats,
@@ -29,6 +31,7 @@ pub fn list(project: &Project, catalogue: Catalogue) -> Result<Outcome, Failure>
     let text = match catalogue {
         Catalogue::Articles => return articles(project),
         Catalogue::Instruments => instruments(),
+        Catalogue::Clients => clients(),
         Catalogue::Functions => pairs(FUNCTIONS.iter().copied()),
         Catalogue::Charts => pairs(CHARTS.iter().map(|entry| (entry.name, entry.description))),
         Catalogue::Formats => pairs(FORMATS.iter().map(|entry| (entry.name, entry.description))),
@@ -68,13 +71,7 @@ fn instruments() -> String {
             "{} (PostgreSQL {} and later)\n  {}",
             instrument.name, instrument.minimum_version, instrument.description
         );
-        for column in instrument.columns {
-            let _ = writeln!(
-                text,
-                "    {} {} [{}]: {}",
-                column.name, column.type_name, column.unit, column.description
-            );
-        }
+        columns(&mut text, instrument.columns);
         for (name, rows) in instrument.tables {
             let _ = writeln!(text, "    measured.<experiment>_{name}: {rows}");
         }
@@ -94,6 +91,38 @@ fn instruments() -> String {
             );
         }
         let _ = writeln!(text, "  disturbed by: {}\n", instrument.disturbed_by);
+    }
+    text
+}
+
+fn columns(text: &mut String, columns: &[ColumnDescription]) {
+    for column in columns {
+        let _ = writeln!(
+            text,
+            "    {} {} [{}]: {}",
+            column.name, column.type_name, column.unit, column.description
+        );
+    }
+}
+
+/// Who runs a phase other than its session.
+fn clients() -> String {
+    let mut text = String::new();
+    for client in CLIENTS {
+        let _ = writeln!(
+            text,
+            "{}: `{}` behind {}\n  {}",
+            client.name, client.written, client.phases, client.description
+        );
+        for (table, described) in client.tables {
+            let _ = writeln!(text, "  {table}");
+            columns(&mut text, described);
+        }
+        let arguments = (client.arguments)();
+        if !arguments.is_empty() {
+            let _ = writeln!(text, "  args: {arguments}");
+        }
+        let _ = writeln!(text, "  disturbed by: {}\n", client.disturbed_by);
     }
     text
 }

@@ -7,7 +7,7 @@
 
 mod error;
 
-pub use error::{SessionError, SqlError};
+pub use error::{SessionError, SqlError, is_of_a_full_disk};
 
 use super::docker::tunnel::Tunnel;
 use super::url::{Connector, Reached};

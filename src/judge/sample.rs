@@ -72,6 +72,7 @@ pub fn article(markdown: &str, claims: Vec<Claim>) -> Article {
         front_matter: front_matter(),
         blocks: vec![claims],
         prose,
+        files: Default::default(),
     }
 }
 

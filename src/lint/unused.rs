@@ -199,7 +199,13 @@ pub(super) fn params(article: &Article) -> Vec<Diagnostic> {
     for statement in statements(article) {
         used.extend(statement.variables.iter().map(|one| one.name.clone()));
     }
+    let included = article.files.values();
+    used.extend(included.flat_map(|file| file.variables.iter().cloned()));
     for experiment in article.experiments() {
+        for phase in experiment.phases() {
+            let params = phase.client.params();
+            used.extend(params.into_iter().map(|(name, _)| name.to_owned()));
+        }
         let settings = experiment.settings.values();
         let texts = settings.chain(experiment.session.values());
         for text in texts.chain(experiment.derive.values()) {

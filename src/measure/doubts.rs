@@ -125,7 +125,9 @@ impl Watch {
 /// Whether the server's program is for another processor than this machine has.
 pub async fn is_emulated(control: &mut Session) -> bool {
     let version = first_cell(control, "SELECT pg_catalog.version()").await;
-    emulated::is_emulated(&version.unwrap_or_default(), std::env::consts::ARCH)
+    // The processor that counts is that of the server's machine.
+    !control.is_elsewhere()
+        && emulated::is_emulated(&version.unwrap_or_default(), std::env::consts::ARCH)
 }
 
 /// Whether `measure` itself asks for a checkpoint, or for something that makes one.

@@ -167,6 +167,7 @@ pub fn failure(error: script::ScriptError, note: String) -> Failure {
         script::ScriptError::Lost(_) | script::ScriptError::Sql { machine: true, .. } => {
             Failure::Engine(diagnostic)
         }
+        script::ScriptError::Broken(_) => Failure::Internal(diagnostic),
         _ => Failure::article(diagnostic),
     }
 }

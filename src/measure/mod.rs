@@ -2,16 +2,20 @@
 //!
 //! 1. [`settings`] brings the server to the experiment's settings.
 //! 2. [`fixture`] builds the starting state once and clones it for each fresh state.
-//! 3. [`protocol`] walks cells and runs: setup, warm-up, the measured window, collects.
+//! 3. [`protocol`] walks cells and runs: setup, warm-up, the measured window, collects. [`script`] runs
+//!    a phase's statements, [`repeat`] one over and over, [`program`] what is psql's or pgbench's.
 //! 4. [`instrument`]s read around the window; [`doubts`] watch it.
 //! 5. After each cell the samples are handed to the store.
 
+pub mod client;
 pub mod clock;
 mod doubts;
 pub mod environment;
 mod fixture;
 pub mod instrument;
+pub mod program;
 mod protocol;
+pub mod repeat;
 mod sample;
 mod script;
 mod settings;

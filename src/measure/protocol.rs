@@ -4,16 +4,19 @@
 use super::doubts::{self, Found, Watch};
 use super::fixture::{self, author_session};
 use super::instrument::{self, INSTRUMENTS, Instrument, Probe, Sessions, Unreadable, Window};
+use super::program::{self, Runner};
+use super::repeat;
 use super::sample::{RowBuilder, statements_table, typed, unfit};
 use super::script::{self, Ran, Rules, ScriptError};
 use super::settings::tool_session;
 use super::{Progress, Request};
 use crate::article::{
-    Collect, CollectSession, Connect, Experiment, Fresh, InstrumentChoice, Order, Phase, Runs,
-    Scalar, Variables,
+    Client, Collect, CollectSession, Connect, Experiment, Fresh, InstrumentChoice, Order, Phase,
+    Runs, Scalar, Variables,
 };
 use crate::diagnostic::Diagnostic;
 use crate::engine::Server;
+use crate::engine::program::Workspace;
 use crate::engine::session::{Session, SessionError, StatementResult, quote_literal};
 use crate::exit_code::Failure;
 use crate::parse::sql::expand_text;
@@ -112,6 +115,8 @@ struct State {
     subject: Session,
     observer: Session,
     variables: Variables,
+    /// Where there are phases of psql or pgbench.
+    workspace: Option<Workspace>,
 }
 
 impl Protocol<'_> {
@@ -284,11 +289,16 @@ impl Protocol<'_> {
         fixture::clone(self.server, article, resolved, &database, from).await?;
         let observer = author_session(self.server, article, &database).await?;
         let subject = self.subject(&database, &variables).await?;
+        let workspace = match program::needs_workspace(experiment) {
+            true => Some(program::workspace(self.server, article, experiment).await?),
+            false => None,
+        };
         Ok(State {
             database,
             subject,
             observer,
             variables,
+            workspace,
         })
     }
 
@@ -340,22 +350,68 @@ impl Protocol<'_> {
     }
 
     async fn phase(
-        &self,
+        &mut self,
         cell: usize,
         name: &str,
         phase: &Phase,
         state: &mut State,
     ) -> Result<Ran, Failure> {
-        let State {
-            subject, variables, ..
-        } = state;
-        let ran = script::run(subject, None, &phase.script, variables, self.rules())
+        let ran = self
+            .run_by_its_client(name, phase, state, false)
             .await
             .map_err(|(_, error)| fixture::failure(error, self.place(cell, name)))?;
         if ran.in_transaction && name == "warmup" {
-            script_rollback(subject).await?;
+            script_rollback(&mut state.subject).await?;
         }
         Ok(ran)
+    }
+
+    /// Runs a phase by the client it names. `timed`: the server's clock is read too and a statement
+    /// may be explained, where the measuring session runs it.
+    async fn run_by_its_client(
+        &mut self,
+        name: &str,
+        phase: &Phase,
+        state: &mut State,
+        timed: bool,
+    ) -> Result<Ran, (Ran, ScriptError)> {
+        let rules = Rules {
+            source: &self.request.article.source,
+            timeout: self.request.experiment.timeout,
+        };
+        let State {
+            subject, variables, ..
+        } = state;
+        match (&phase.client, phase.script.statements.first()) {
+            (Client::Repeat(repeat), Some(statement)) => {
+                let clock = timed.then_some(&mut self.control);
+                return repeat::run(subject, clock, repeat, statement, variables, rules).await;
+            }
+            (Client::Psql(_) | Client::Pgbench(_), _) => {
+                if let Some(workspace) = &state.workspace {
+                    let runner = Runner {
+                        server: self.server,
+                        article: self.request.article,
+                        experiment: self.request.experiment,
+                        workspace,
+                        database: &state.database,
+                        variables,
+                        rules,
+                        name,
+                        phase,
+                    };
+                    let ran = runner.run(&mut self.control).await?;
+                    if !phase.client.initialises() {
+                        return Ok(ran);
+                    }
+                }
+            }
+            _ => {}
+        }
+        let clock = timed.then_some(&mut self.control);
+        let explain = explain(self.request.experiment, self.major).filter(|_| timed);
+        let script = &phase.script;
+        script::run_explained(subject, clock, script, explain.as_ref(), variables, rules).await
     }
 
     fn place(&self, cell: usize, phase: &str) -> String {
@@ -418,7 +474,11 @@ impl Protocol<'_> {
             Column::new("rows", "numeric"),
             Value::from_postgres(rows.as_deref(), "numeric"),
         )?;
+        for (column, value) in &ran.columns {
+            row.push_own(column.clone(), value.clone())?;
+        }
         results.insert("statements".to_owned(), statements_table(&ran));
+        results.extend(ran.results.clone());
         self.collect(cell, run, state, &mut row, &mut results)
             .await?;
         self.own_columns(&ran, state, &mut row).await?;
@@ -455,23 +515,10 @@ impl Protocol<'_> {
     /// `measure` itself. An expected error ends it as a success does; its absence is a failure.
     async fn window(&mut self, cell: usize, run: u32, state: &mut State) -> Result<Ran, Failure> {
         let experiment = self.request.experiment;
-        let rules = Rules {
-            source: &self.request.article.source,
-            timeout: experiment.timeout,
-        };
-        let State {
-            subject, variables, ..
-        } = state;
-        let explain = explain(experiment, self.major);
-        let measured = script::run_explained(
-            subject,
-            Some(&mut self.control),
-            &experiment.measure.script,
-            explain.as_ref(),
-            variables,
-            rules,
-        )
-        .await;
+        let measured = self
+            .run_by_its_client("measure", &experiment.measure, state, true)
+            .await;
+        let rules = self.rules();
         let expected = experiment.expect_error.as_ref();
         match (measured, expected) {
             (Ok(ran), None) => Ok(ran),
@@ -649,8 +696,17 @@ impl Protocol<'_> {
     }
 
     async fn discard(&mut self, state: State) -> Result<(), Failure> {
-        let database = state.database.clone();
-        drop(state);
+        let State {
+            database,
+            subject,
+            observer,
+            workspace,
+            ..
+        } = state;
+        drop((subject, observer));
+        if let Some(workspace) = workspace {
+            self.server.discard(workspace).await;
+        }
         self.server
             .drop_database(&database)
             .await

@@ -6,7 +6,9 @@ use crate::article::{Scalar, Script, Statement, Terminator, Variables};
 use crate::diagnostic::Diagnostic;
 use crate::engine::session::{Session, SessionError, SqlError, StatementResult};
 use crate::parse::sql::{Expanded, expand, words};
+use crate::quantity::{Column, Table, Value};
 use crate::source::{Source, Span};
+use indexmap::IndexMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,6 +32,10 @@ pub struct Ran {
     pub in_transaction: bool,
     /// The statement that was to be explained.
     pub explained: Option<Explained>,
+    /// What a client other than the session adds to the experiment's row.
+    pub columns: Vec<(Column, Value)>,
+    /// Results of its own; one called `statements` in place of what the tool itself saw.
+    pub results: IndexMap<String, Table>,
 }
 
 /// Which statement of a script is explained.
@@ -53,14 +59,17 @@ pub enum ScriptError {
     Article(Box<Diagnostic>),
     /// The connection or the server is gone.
     Lost(Box<Diagnostic>),
+    /// Our bug, or the machine's.
+    Broken(Box<Diagnostic>),
 }
 
 impl ScriptError {
     pub fn diagnostic(&self) -> &Diagnostic {
         match self {
-            Self::Sql { diagnostic, .. } | Self::Article(diagnostic) | Self::Lost(diagnostic) => {
-                diagnostic
-            }
+            Self::Sql { diagnostic, .. }
+            | Self::Article(diagnostic)
+            | Self::Lost(diagnostic)
+            | Self::Broken(diagnostic) => diagnostic,
         }
     }
 }
@@ -256,6 +265,21 @@ fn without_network(server_ms: Option<f64>) -> Option<Duration> {
     Duration::try_from_secs_f64(server_ms? / 1000.0).ok()
 }
 
+/// The time of the backend's latest statement: by the server's clock where a network is in the
+/// client's.
+pub async fn without_way(
+    session: &Session,
+    server_clock: Option<&mut Session>,
+    elapsed: Duration,
+) -> Duration {
+    match server_clock.filter(|_| session.is_elsewhere()) {
+        Some(clock) => {
+            without_network(server_ms(clock, session.backend_pid()).await).unwrap_or(elapsed)
+        }
+        None => elapsed,
+    }
+}
+
 /// Whether a transaction is open after a statement, by its first words.
 fn transaction_after(sql: &str, before: bool) -> bool {
     let words: Vec<String> = words(sql).take(4).collect();
@@ -305,14 +329,14 @@ fn set_variables(
 
 /// Where in the article the SQL that runs came from.
 #[derive(Clone, Copy)]
-struct Place<'a> {
-    statement: &'a Statement,
-    expanded: &'a Expanded,
-    rules: Rules<'a>,
+pub struct Place<'a> {
+    pub statement: &'a Statement,
+    pub expanded: &'a Expanded,
+    pub rules: Rules<'a>,
     /// By `\gexec`: positions are then in the generated text.
-    generated: bool,
+    pub generated: bool,
     /// Characters that were put before the statement.
-    before: usize,
+    pub before: usize,
 }
 
 impl Place<'_> {
@@ -325,7 +349,7 @@ impl Place<'_> {
         Diagnostic::error(message).at(self.rules.source, self.span())
     }
 
-    fn error(&self, sql: &str, error: SessionError) -> ScriptError {
+    pub fn error(&self, sql: &str, error: SessionError) -> ScriptError {
         match error {
             SessionError::Sql(error) => ScriptError::Sql {
                 sqlstate: error.sqlstate.clone(),

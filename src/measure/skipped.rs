@@ -2,7 +2,7 @@
 //! only its owner can give. Such an experiment is skipped with the reason, and shown as skipped.
 
 use super::instrument::INSTRUMENTS;
-use crate::article::{Article, Experiment};
+use crate::article::{Article, Client, Experiment};
 use crate::engine::Server;
 use crate::exit_code::Failure;
 
@@ -44,6 +44,16 @@ pub fn beforehand(server: &Server, article: &Article, experiment: &Experiment) -
         if let Some(why) = server.missing_extension(name) {
             return Some(format!("extension `{name}` cannot be had: {why}"));
         }
+    }
+    let mut clients = experiment.phases().map(|phase| &phase.client);
+    if let Some(client) = clients.find(|client| client.program().is_some()) {
+        let program = match client {
+            Client::Psql(_) => "psql",
+            _ => "pgbench",
+        };
+        return Some(format!(
+            "{program} is that of a pinned server, which this is none of"
+        ));
     }
     let version = server.version();
     let major: u32 = version.split('.').next()?.parse().ok()?;

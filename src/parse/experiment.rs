@@ -1,6 +1,8 @@
 //! `fixture` and `experiment` blocks: their options, and the phases with their SQL.
 
 use super::Known;
+use super::client::arguments::seconds;
+use super::client::{self, needs_no_sql};
 use super::directives::{Section, Sections};
 use super::fences::Fence;
 use super::front_matter::settings;
@@ -12,7 +14,8 @@ use super::read::{Fields, not_supported_yet};
 use super::sql;
 use super::yaml::{Entry, Node, Value};
 use crate::article::{
-    Collect, CollectSession, Connect, Experiment, Fixture, Fresh, Order, Phase, Runs, Script,
+    Client, Collect, CollectSession, Connect, Experiment, Fixture, Fresh, Order, Phase, Runs,
+    Script,
 };
 use crate::source::{Extract, Span, Spanned};
 use indexmap::IndexMap;
@@ -113,8 +116,9 @@ pub fn experiment(
     };
     fields.finish(&PHASES);
     tell_adaptive_without_time(&experiment, problems);
-    let measure = &experiment.measure.script;
+    let measure = &experiment.measure;
     tell_nothing_to_explain(&experiment.instruments, measure, known, problems);
+    tell_what_pgbench_cannot_do(&experiment, problems);
     experiment
 }
 
@@ -156,6 +160,35 @@ fn tell_adaptive_without_time(experiment: &Experiment, problems: &Problems) {
             "`runs` with `until` needs the instrument `time`",
             "add `time` to `instruments`, or give a fixed number of runs",
         );
+    }
+}
+
+fn tell_what_pgbench_cannot_do(experiment: &Experiment, problems: &Problems) {
+    if let (Client::Pgbench(_), Some(expected)) =
+        (&experiment.measure.client, &experiment.expect_error)
+    {
+        problems.error(
+            expected.span,
+            "pgbench tells no SQLSTATE",
+            "measure what must fail on the session, or with `via: psql`",
+        );
+    }
+    for script in experiment
+        .phases()
+        .filter_map(|phase| phase.client.program())
+    {
+        if let Some(asked) = seconds(&script.arguments)
+            && Duration::from_secs(asked.value) >= experiment.timeout
+        {
+            problems.error(
+                asked.span,
+                format!(
+                    "pgbench is to run for {} s, and is ended after {:?}",
+                    asked.value, experiment.timeout
+                ),
+                "give the experiment a longer `timeout`: it is for the whole run of pgbench",
+            );
+        }
     }
 }
 
@@ -235,6 +268,7 @@ fn phases(fence: &Fence, sections: &Sections, problems: &Problems) -> Phases {
         warmup: None,
         measure: Phase {
             script: Script::default(),
+            client: Client::default(),
             span: fence.span,
         },
         collects: Vec::new(),
@@ -279,15 +313,13 @@ fn read_section(
     measured: &mut Option<Span>,
     problems: &Problems,
 ) {
-    let before = problems.count();
-    let script = split(&section.sql, problems);
-    let split_well = problems.count() == before;
     let begun: Vec<(&'static str, &Entry)> = section
         .entries
         .iter()
         .filter_map(|entry| phase_name(entry).map(|name| (name, entry)))
         .collect();
     let Some((&(name, entry), earlier)) = begun.split_last() else {
+        let script = split(&section.sql, problems);
         if let Some(statement) = script.statements.first() {
             let text = &statement.text;
             problems.error(
@@ -298,15 +330,42 @@ fn read_section(
         }
         return;
     };
+    let nothing = section.sql.slice(0..0);
     for (name, entry) in earlier {
-        phase_without_sql(name, entry.key.span, problems);
+        read_phase(name, entry, &nothing, phases, measured, problems);
     }
-    if split_well && script.statements.is_empty() && name != "sample" {
-        phase_without_sql(name, entry.key.span, problems);
-    }
+    read_phase(name, entry, &section.sql, phases, measured, problems);
+}
+
+fn read_phase(
+    name: &'static str,
+    entry: &Entry,
+    sql: &Extract,
+    phases: &mut Phases,
+    measured: &mut Option<Span>,
+    problems: &Problems,
+) {
     let span = entry.key.span;
-    let (as_name, session) = phase_options(name, entry, problems);
-    let phase = Phase { script, span };
+    let before = problems.count();
+    let PhaseOptions {
+        as_name,
+        session,
+        script,
+        client,
+    } = phase_options(name, entry, sql, problems);
+    let read_well = problems.count() == before;
+    let nothing = match client.program() {
+        Some(script) => script.body.text.trim().is_empty(),
+        None => script.statements.is_empty(),
+    };
+    if read_well && nothing && !needs_no_sql(&client) && name != "sample" {
+        phase_without_sql(name, entry.key.span, problems);
+    }
+    let phase = Phase {
+        script,
+        client,
+        span,
+    };
     let first = match name {
         "setup" => phases.setup.replace(phase).map(|phase| phase.span),
         "warmup" => phases.warmup.replace(phase).map(|phase| phase.span),
@@ -343,53 +402,60 @@ fn phase_without_sql(name: &str, span: Span, problems: &Problems) {
     );
 }
 
-/// `as:` and `in:` of a `collect`; what other phases can be told is for a later version.
+/// What stands behind a phase's name, and its SQL, which is read by whom it is for.
+#[derive(Default)]
+struct PhaseOptions {
+    as_name: Option<Spanned<String>>,
+    session: CollectSession,
+    script: Script,
+    client: Client,
+}
+
+/// `as:` and `in:` of a `collect`, and who runs a phase; what else phases can be told is for a later
+/// version.
 fn phase_options(
     name: &'static str,
     entry: &Entry,
+    sql: &Extract,
     problems: &Problems,
-) -> (Option<Spanned<String>>, CollectSession) {
-    let mut as_name = None;
-    let mut session = CollectSession::Observer;
+) -> PhaseOptions {
+    let mut options = PhaseOptions::default();
     if name == "sample" {
         not_supported_yet(problems, entry.key.span, "`sample`");
-        return (as_name, session);
+        return options;
     }
     if entry.value.is_null() {
-        return (as_name, session);
+        options.script = split(sql, problems);
+        return options;
     }
     let hint = format!("write `{name}:` alone, or options as in `collect: {{as: waits}}`");
     let Some(entries) = problems.entries(&entry.value, &hint) else {
-        return (as_name, session);
+        return options;
     };
     let mut fields = Fields::new(problems, "a phase", entries);
-    match name {
-        "collect" => {
-            as_name = fields
-                .take("as")
-                .and_then(|node| problems.spanned_text(node))
-                .filter(|name| problems.is_name(name));
-            if let Some(node) = fields.take("in")
-                && let Some(place) = problems.text(node)
-            {
-                match place.as_str() {
-                    "subject" => session = CollectSession::Subject,
-                    _ => not_supported_yet(
-                        problems,
-                        node.span,
-                        &format!("`in: {place}` (other than `in: subject`)"),
-                    ),
-                }
+    (options.script, options.client) =
+        client::read(&mut fields, name, entry.key.span, sql, problems);
+    if name == "collect" {
+        options.as_name = fields
+            .take("as")
+            .and_then(|node| problems.spanned_text(node))
+            .filter(|name| problems.is_name(name));
+        if let Some(node) = fields.take("in")
+            && let Some(place) = problems.text(node)
+        {
+            match place.as_str() {
+                "subject" => options.session = CollectSession::Subject,
+                _ => not_supported_yet(
+                    problems,
+                    node.span,
+                    &format!("`in: {place}` (other than `in: subject`)"),
+                ),
             }
         }
-        "measure" => {
-            for key in ["via", "args", "repeat", "transaction", "in"] {
-                fields.refuse(key, &format!("`measure: {{{key}: …}}`"));
-            }
-        }
-        _ => fields.refuse("in", "`in:`"),
+    } else {
+        fields.refuse("in", "`in:`");
     }
     fields.refuse("background", "`background:`");
     fields.finish(&[]);
-    (as_name, session)
+    options
 }

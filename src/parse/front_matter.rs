@@ -365,7 +365,7 @@ fn params(node: &Node, problems: &Problems) -> IndexMap<String, Scalar> {
 }
 
 /// Whether psql and Tera can both name it.
-fn is_variable(name: &str) -> bool {
+pub fn is_variable(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }

@@ -11,7 +11,7 @@ use super::markdown::UndefinedLink;
 use super::problems::{Problems, listed};
 use super::sql::{self, SetVariables};
 use crate::article::{
-    Block, BlockKind, Claim, Experiment, FillIn, FrontMatter, Prose, ReferenceKind, Script,
+    Block, BlockKind, Claim, Client, Experiment, FillIn, FrontMatter, Prose, ReferenceKind, Script,
     Statement, texts,
 };
 use crate::diagnostic::{Diagnostic, did_you_mean};
@@ -146,6 +146,9 @@ impl<'a> Names<'a> {
             for name in &instrument.value.tables {
                 tables.push((format!("{}_{name}", id.value), instrument.span));
             }
+        }
+        if matches!(experiment.measure.client, Client::Pgbench(_)) {
+            tables.push((format!("{}_progress", id.value), id.span));
         }
         for collect in &experiment.collects {
             if let Some(name) = &collect.name {
@@ -348,6 +351,11 @@ impl<'a> Names<'a> {
                     format!("`derive` gives a column `{name}`, which is there already"),
                     "give it another name",
                 );
+            }
+        }
+        for (name, span) in experiment.phases().flat_map(|phase| phase.client.params()) {
+            if !scope.knows(name) {
+                self.unknown_variable(name, span, &scope);
             }
         }
         let mut scope = scope;

@@ -4,8 +4,8 @@
 
 use super::{Resolved, ServerIdentity};
 use crate::article::{
-    Article, CollectSession, Experiment, Fixture, InstrumentChoice, Runs, Scalar, Script,
-    Terminator,
+    Article, Client, CollectSession, Experiment, Fixture, IncludedFile, InstrumentChoice, Phase,
+    ProgramScript, Runs, Scalar, Script, Terminator,
 };
 use crate::parse::sql::variables_of_text;
 use crate::record::Fingerprint;
@@ -64,6 +64,10 @@ pub fn of_experiment(
         put(name, value);
     }
     used.extend(experiment_variables(experiment));
+    for (name, file) in files_of(article, experiment) {
+        put(format!("file `{name}`"), format!("sha256 {}", file.sha256));
+        used.extend(file.variables.iter().cloned());
+    }
     for name in used {
         if let Some(value) = resolved.params.get(&name) {
             // A matrix column hides the param inside the experiment, but not inside its fixture;
@@ -138,10 +142,7 @@ fn experiment_fields(experiment: &Experiment, resolved: &Resolved) -> Vec<(Strin
         ("fresh".to_owned(), format!("{:?}", experiment.fresh)),
         ("connect".to_owned(), format!("{:?}", experiment.connect)),
         ("order".to_owned(), format!("{:?}", experiment.order)),
-        (
-            "measure".to_owned(),
-            script_text(&experiment.measure.script),
-        ),
+        ("measure".to_owned(), phase_text(&experiment.measure)),
     ];
     let instruments: Vec<String> = experiment
         .instruments
@@ -155,7 +156,12 @@ fn experiment_fields(experiment: &Experiment, resolved: &Resolved) -> Vec<(Strin
         ("teardown", &experiment.teardown),
     ] {
         if let Some(phase) = phase {
-            fields.push((name.to_owned(), script_text(&phase.script)));
+            fields.push((name.to_owned(), phase_text(phase)));
+        }
+    }
+    for (name, phase) in named_phases(experiment) {
+        if let Some(client) = client_text(&phase.client) {
+            fields.push((format!("client of {name}"), client));
         }
     }
     for (number, collect) in experiment.collects.iter().enumerate() {
@@ -192,6 +198,66 @@ fn instrument_text(choice: &InstrumentChoice) -> String {
         true => choice.name.clone(),
         false => format!("{} {{{}}}", choice.name, options.join(", ")),
     }
+}
+
+fn named_phases(experiment: &Experiment) -> impl Iterator<Item = (&'static str, &Phase)> {
+    [
+        ("setup", experiment.setup.as_ref()),
+        ("warmup", experiment.warmup.as_ref()),
+        ("measure", Some(&experiment.measure)),
+        ("teardown", experiment.teardown.as_ref()),
+    ]
+    .into_iter()
+    .filter_map(|(name, phase)| Some((name, phase?)))
+}
+
+/// Who runs a phase, where that is not the session alone.
+fn client_text(client: &Client) -> Option<String> {
+    let words = |program: &str, script: &ProgramScript| {
+        let arguments = script.arguments.iter().map(|word| word.value.as_str());
+        let words: Vec<&str> = std::iter::once(program).chain(arguments).collect();
+        Some(words.join(" "))
+    };
+    match client {
+        Client::Session => None,
+        Client::Repeat(repeat) => Some(format!(
+            "repeat {} {:?}",
+            repeat.times.value, repeat.transaction
+        )),
+        Client::Psql(script) => words("psql", script),
+        Client::Pgbench(script) => words("pgbench", script),
+    }
+}
+
+/// A program's script as it stands, of which the tool makes out only a part.
+fn phase_text(phase: &Phase) -> String {
+    match phase.client.program() {
+        Some(program) if !program.body.text.is_empty() => program.body.text.trim().to_owned(),
+        _ => script_text(&phase.script),
+    }
+}
+
+/// The files that psql reads for an experiment, those of included scripts with them.
+fn files_of<'a>(
+    article: &'a Article,
+    experiment: &'a Experiment,
+) -> BTreeMap<&'a str, &'a IncludedFile> {
+    let scripts = experiment
+        .phases()
+        .filter_map(|phase| phase.client.program());
+    let mut named: Vec<&str> = scripts
+        .flat_map(|script| &script.files)
+        .map(|file| file.value.as_str())
+        .collect();
+    let mut files = BTreeMap::new();
+    while let Some(name) = named.pop() {
+        if let Some((name, file)) = article.files.get_key_value(name)
+            && files.insert(name.as_str(), file).is_none()
+        {
+            named.extend(file.files.iter().map(String::as_str));
+        }
+    }
+    files
 }
 
 fn cells_text(experiment: &Experiment) -> String {
@@ -262,6 +328,8 @@ fn experiment_variables(experiment: &Experiment) -> BTreeSet<String> {
     let mut names: BTreeSet<String> = phases
         .flat_map(|phase| variable_names(&phase.script))
         .collect();
+    let params = experiment.phases().flat_map(|phase| phase.client.params());
+    names.extend(params.map(|(name, _)| name.to_owned()));
     // `settings` and `session` values may name params too: `:work_mem`.
     for value in experiment
         .settings

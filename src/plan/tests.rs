@@ -432,3 +432,25 @@ fn differences_are_named_by_input_in_order() {
         .collect();
     assert_eq!(inputs, ["a", "b", "d"]);
 }
+
+#[test]
+fn who_runs_a_phase_is_an_input_and_the_session_is_none() {
+    let fields = |text: &str| fingerprint_of(text, None).fields;
+    let before = fields(ARTICLE);
+    assert!(before.keys().all(|name| !name.starts_with("client")));
+    let repeated = ARTICLE.replace("measure:\n", "measure: {repeat: \":extra\"}\n");
+    let repeated = fields(&repeated);
+    assert_eq!(repeated["client of measure"], "repeat :extra Each");
+    assert_eq!(repeated["param `extra`"], "5");
+    assert_eq!(repeated.len(), before.len() + 1);
+    let psql = "measure: {via: psql}\n-- why\n\\timing\n";
+    let psql = fields(&ARTICLE.replace("measure:\n", psql));
+    assert_eq!(psql["client of measure"], "psql");
+    // The script as it stands: what psql makes of it is not known here.
+    let script = "-- why\n\\timing\nINSERT INTO t SELECT a FROM base WHERE a % :k = 0;";
+    assert_eq!(psql["measure"], script);
+    let bench = "measure: {via: pgbench, args: \"-t :extra -D k=1\"}\n";
+    let bench = fields(&ARTICLE.replace("measure:\n", bench));
+    assert_eq!(bench["client of measure"], "pgbench -t :extra -D k=1");
+    assert_eq!(bench["param `extra`"], "5");
+}

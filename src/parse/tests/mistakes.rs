@@ -213,10 +213,8 @@ fn mistakes_in_blocks_are_told() {
             ],
         ),
         (
-            e("--| measure: {via: pgbench}\nSELECT 1;"),
-            vec![
-                "7:15 `measure: {via: …}` is not supported yet by this version (leave it out for now)",
-            ],
+            e("--| measure: {background: true}\nSELECT 1;"),
+            vec!["7:15 `background:` is not supported yet by this version (leave it out for now)"],
         ),
         (
             e("--| measure: fast\nSELECT 1;"),

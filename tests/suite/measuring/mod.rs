@@ -6,6 +6,8 @@ mod counted;
 mod faults;
 mod instruments;
 mod plans;
+mod programs;
 mod protocol;
+mod repetitions;
 mod settings;
 mod values;
