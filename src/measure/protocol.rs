@@ -695,15 +695,10 @@ impl Protocol<'_> {
         Ok(None)
     }
 
-    async fn discard(&mut self, state: State) -> Result<(), Failure> {
-        let State {
-            database,
-            subject,
-            observer,
-            workspace,
-            ..
-        } = state;
-        drop((subject, observer));
+    async fn discard(&mut self, mut state: State) -> Result<(), Failure> {
+        let workspace = state.workspace.take();
+        let database = state.database.clone();
+        drop(state);
         if let Some(workspace) = workspace {
             self.server.discard(workspace).await;
         }
