@@ -290,12 +290,18 @@ pub struct Experiment {
     pub order: Order,
     pub echo: bool,
     pub caption: Option<TextWithFillIns>,
-    pub setup: Option<Phase>,
+    pub setup: Vec<Step>,
     /// Own SQL instead of a repeat of `measure`.
-    pub warmup: Option<Phase>,
+    pub warmup: Vec<Step>,
     pub measure: Phase,
+    /// `measure: {in: NAME}` that is waited for: before the window of each run, and after it.
+    pub before: Vec<Step>,
+    pub after: Vec<Step>,
+    /// `measure: {in: NAME, background: true}`: begins before the window of each run.
+    pub background: Vec<Step>,
+    pub samples: Vec<Sampling>,
     pub collects: Vec<Collect>,
-    pub teardown: Option<Phase>,
+    pub teardown: Vec<Step>,
     /// Column name and SQL expression over the other columns, in order.
     pub derive: IndexMap<String, Spanned<String>>,
 }
@@ -305,11 +311,34 @@ pub struct InstrumentChoice {
     pub name: String,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Phase {
     pub script: Script,
     /// The place of the `phase:` key, or of the block where the key is left out.
     pub span: Span,
+    /// SQL of a boolean that has to come true before it begins.
+    pub wait_until: Option<Spanned<String>>,
+}
+
+/// A phase beside the measured one, on the measuring session or one that the experiment names.
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub phase: Phase,
+    /// None: the measuring session.
+    pub session: Option<Spanned<String>>,
+    /// Not waited for.
+    pub background: bool,
+    /// The SQLSTATE that it must raise.
+    pub expect_error: Option<Spanned<String>>,
+}
+
+/// `sample: {every: 100ms, as: waits}`: asked again and again while `measure` runs. Its table is
+/// `measured.<experiment>_<name>`.
+#[derive(Clone, Debug)]
+pub struct Sampling {
+    pub name: Spanned<String>,
+    pub every: Duration,
+    pub phase: Phase,
 }
 
 #[derive(Debug)]
@@ -321,12 +350,59 @@ pub struct Collect {
     pub phase: Phase,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CollectSession {
     /// The measuring connection, inside a transaction that `measure` left open.
     Subject,
     /// An observer's connection; `:subject_pid` is the measuring backend.
     Observer,
+    /// One that the experiment names.
+    Named(String),
+}
+
+impl Experiment {
+    /// Everything beside the measured phase, by the key it is written with, in the order it runs.
+    pub fn steps(&self) -> impl Iterator<Item = (&'static str, &Step)> {
+        fn of<'a>(
+            name: &'static str,
+            steps: &'a [Step],
+        ) -> impl Iterator<Item = (&'static str, &'a Step)> {
+            steps.iter().map(move |step| (name, step))
+        }
+        of("setup", &self.setup)
+            .chain(of("warmup", &self.warmup))
+            .chain(of("measure", &self.before))
+            .chain(of("measure", &self.background))
+            .chain(of("measure", &self.after))
+            .chain(of("teardown", &self.teardown))
+    }
+
+    /// The sessions it names, in the order they come.
+    pub fn session_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        let of_steps = self.steps().filter_map(|(_, step)| step.session.as_ref());
+        let of_collects = self
+            .collects
+            .iter()
+            .filter_map(|collect| match &collect.session {
+                CollectSession::Named(name) => Some(name.as_str()),
+                CollectSession::Subject | CollectSession::Observer => None,
+            });
+        for name in of_steps.map(|name| name.value.as_str()).chain(of_collects) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Every phase, measured or not.
+    pub fn phases(&self) -> impl Iterator<Item = &Phase> {
+        (self.steps().map(|(_, step)| &step.phase))
+            .chain([&self.measure])
+            .chain(self.samples.iter().map(|sampling| &sampling.phase))
+            .chain(self.collects.iter().map(|collect| &collect.phase))
+    }
 }
 
 /// The combinations an experiment runs for. Every cell has the same columns, in the same order.
@@ -376,7 +452,10 @@ pub enum Connect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     Sequential,
+    /// Run 1 of every cell, then run 2 …
     Interleave,
+    /// The same, the cells of each round in an order of its own, which the seed decides.
+    Shuffle,
 }
 
 // ---- claims, tables, charts -------------------------------------------------------------------

@@ -7,17 +7,23 @@
 //! 5. After each cell the samples are handed to the store.
 
 pub mod clock;
+mod collect;
 mod doubts;
 pub mod environment;
 mod fixture;
 pub mod instrument;
 mod protocol;
 mod sample;
+mod sampling;
 mod script;
+mod sessions;
 mod settings;
 pub mod statistics;
+mod waiting;
+mod window;
 
 pub use fixture::Fixtures;
+use settings::Settled;
 
 use crate::article::{Article, Experiment};
 use crate::engine::Server;
@@ -70,12 +76,15 @@ pub async fn measure(
         );
         fixtures.build(server, article, resolved, fixture).await?;
     }
-    let (applied, read_back) =
-        settings::apply(server, article, experiment, &resolved.params).await?;
+    let mut settled = {
+        // Those of a cell are applied as it begins: the first comes first.
+        let variables = resolved.variables(experiment, 0);
+        Settled::begin(server, article, experiment, &variables).await?
+    };
     let start = StoredExperiment {
         inputs: request.inputs.clone(),
         host: request.host.to_owned(),
-        settings: read_back,
+        settings: settled.of_all_cells(experiment),
         ..request.kept.cloned().unwrap_or_else(|| StoredExperiment {
             measured_at: clock::now(),
             ..StoredExperiment::default()
@@ -85,12 +94,12 @@ pub async fn measure(
         .store
         .writer(&experiment.id.value, request.fingerprint, &start);
     let result = match writer {
-        Ok(writer) => protocol::run(server, request, &start, writer, progress)
+        Ok(writer) => protocol::run(server, request, &start, &mut settled, writer, progress)
             .await
             .map_err(|failure| failure.at(&article.source, experiment.id.span)),
         Err(failure) => Err(failure),
     };
-    let undone = settings::undo(server, applied).await;
+    let undone = settled.undo(server).await;
     result.and(undone)
 }
 

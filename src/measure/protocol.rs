@@ -4,30 +4,33 @@
 use super::doubts::{self, Found, Watch};
 use super::fixture::{self, author_session, create_database};
 use super::instrument::{INSTRUMENTS, Instrument, Probe, Sessions, Window};
-use super::sample::{RowBuilder, statements_table, typed, unfit};
-use super::script::{self, Ran, Rules, ScriptError};
-use super::settings::tool_session;
+use super::sample::{RowBuilder, statements_table};
+use super::sampling::Sampler;
+use super::script::{self, Aside, Ran, Rules, ScriptError};
+use super::sessions::{Belongs, NamedSessions, Opening, Under};
+use super::settings::{Settled, tool_session};
+use super::waiting::{self, Watcher};
+use super::window::{self, Stop};
 use super::{Progress, Request};
-use crate::article::{
-    Collect, CollectSession, Connect, Experiment, Fresh, Order, Phase, Runs, Scalar, Variables,
-};
+use crate::article::{Connect, Experiment, Fresh, Order, Phase, Runs, Step, Variables};
 use crate::diagnostic::Diagnostic;
 use crate::engine::Server;
-use crate::engine::session::{Session, SessionError, StatementResult, quote_literal};
+use crate::engine::session::{Role, Session, SessionError, quote_literal};
 use crate::exit_code::Failure;
 use crate::parse::sql::expand_text;
-use crate::quantity::{Column, Table, Value};
-use crate::record::Sample;
+use crate::quantity::{Column, Value};
 use crate::record::store::{ResultWriter, StoredExperiment};
+use crate::record::{Sample, sha256_of};
 use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// Measures every cell that `start` does not hold and hands each to the store.
 pub async fn run(
-    server: &Server,
+    server: &mut Server,
     request: &Request<'_>,
     start: &StoredExperiment,
+    settled: &mut Settled,
     mut writer: ResultWriter,
     progress: &dyn Progress,
 ) -> Result<(), Failure> {
@@ -38,20 +41,36 @@ pub async fn run(
         control,
         progress,
         doubts: Vec::new(),
+        settled,
+        opened: Vec::new(),
+        taken: 0,
     };
     let mut samples = start.samples.clone();
     let cells: Vec<usize> = (0..request.experiment.cells.rows.len())
         .filter(|cell| start.samples.iter().all(|sample| sample.cell != *cell))
         .collect();
     let units = match request.experiment.order {
-        Order::Sequential => protocol.sequential(&cells, &mut writer).await?,
-        Order::Interleave => protocol.interleaved(&cells, &mut writer).await?,
+        Order::Sequential => protocol.sequential(&cells, &mut writer).await,
+        Order::Interleave | Order::Shuffle => protocol.interleaved(&cells, &mut writer).await,
     };
-    samples.extend(units);
+    // What a failure left running would go on beside the next experiment.
+    let ended = match &units {
+        Ok(_) => Ok(()),
+        Err(_) => protocol.end_all().await,
+    };
+    samples.extend(units.and_then(|units| ended.map(|()| units))?);
     let late = doubts::sentences(&doubts::of_runs(&samples), |cell| {
         prefix(&cell_label(request.experiment, cell))
     });
     writer.finished(&late)
+}
+
+/// What the article's statements run under.
+pub(super) fn rules<'a>(request: &Request<'a>) -> Rules<'a> {
+    Rules {
+        source: &request.article.source,
+        timeout: request.experiment.timeout,
+    }
 }
 
 /// `indexes=8 fillfactor=90`, or nothing where there is no matrix.
@@ -74,37 +93,37 @@ fn prefix(label: &str) -> String {
     }
 }
 
-struct Protocol<'a> {
-    server: &'a Server,
-    request: &'a Request<'a>,
+pub(super) struct Protocol<'a> {
+    pub(super) server: &'a mut Server,
+    pub(super) request: &'a Request<'a>,
     /// The tool's own connection, as superuser, in the tool's database.
-    control: Session,
+    pub(super) control: Session,
     progress: &'a dyn Progress,
     /// Of cells that are not stored yet.
-    doubts: Vec<Found>,
+    pub(super) doubts: Vec<Found>,
+    /// The experiment's settings, as they stand on the server.
+    settled: &'a mut Settled,
+    /// Backends of named sessions, whether or not they have ended.
+    opened: Vec<i32>,
+    /// How many runs were measured.
+    taken: u64,
 }
 
 /// A cell in progress: its database, connections and variables.
-struct State {
-    database: String,
-    subject: Session,
-    observer: Session,
-    variables: Variables,
+pub(super) struct State {
+    pub(super) database: String,
+    pub(super) subject: Session,
+    pub(super) observer: Session,
+    pub(super) variables: Variables,
+    pub(super) named: NamedSessions,
 }
 
 impl Protocol<'_> {
-    fn experiment(&self) -> &Experiment {
+    pub(super) fn experiment(&self) -> &Experiment {
         self.request.experiment
     }
 
-    fn rules(&self) -> Rules<'_> {
-        Rules {
-            source: &self.request.article.source,
-            timeout: self.request.experiment.timeout,
-        }
-    }
-
-    fn activity(&self, cell: usize, phase: &str) {
+    pub(super) fn activity(&self, cell: usize, phase: &str) {
         let experiment = self.request.experiment;
         self.progress
             .activity(&experiment.id.value, &cell_label(experiment, cell), phase);
@@ -137,6 +156,19 @@ impl Protocol<'_> {
         Ok(all)
     }
 
+    /// The cells in the order of this round: as they come, or shuffled by the seed, which is what
+    /// the hash is for.
+    fn order_of_round(&self, cells: &[usize], round: u32) -> Vec<usize> {
+        let mut cells = cells.to_vec();
+        if self.experiment().order == Order::Shuffle {
+            let seed = self.request.article.front_matter.seed.to_plain_string();
+            let id = &self.experiment().id.value;
+            let place = |cell: &usize| sha256_of(format!("{seed} {id} {round} {cell}").as_bytes());
+            cells.sort_by_cached_key(place);
+        }
+        cells
+    }
+
     /// Run 1 of every cell, then run 2 …: what drifts with time meets all cells alike.
     async fn interleaved(
         &mut self,
@@ -146,9 +178,9 @@ impl Protocol<'_> {
         let mut states: BTreeMap<usize, State> = BTreeMap::new();
         let mut samples: BTreeMap<usize, Vec<Sample>> = BTreeMap::new();
         let mut seconds: BTreeMap<usize, f64> = BTreeMap::new();
-        loop {
+        for round in 1_u32.. {
             let mut measured = false;
-            for &cell in cells {
+            for cell in self.order_of_round(cells, round) {
                 let done = samples.entry(cell).or_default();
                 if !self.wants_more(done) {
                     continue;
@@ -225,18 +257,42 @@ impl Protocol<'_> {
     /// never` builds on.
     async fn begin_cell(&mut self, cell: usize, previous: Option<State>) -> Result<State, Failure> {
         let variables = self.request.resolved.variables(self.experiment(), cell);
+        let previous = previous.map(|previous| (previous.database.clone(), previous));
+        let restarted = self.settle(cell, &variables).await?;
         let state = match previous {
-            Some(previous) => {
-                let subject = self.subject(&previous.database, &variables).await?;
+            Some((database, previous)) if !restarted => {
+                let subject = self.subject(&database, &variables).await?;
                 State {
                     subject,
                     variables,
                     ..previous
                 }
             }
+            // Its sessions ended with the server.
+            Some((database, _)) => self.connect(database, variables).await?,
             None => self.fresh_state(cell, variables).await?,
         };
         self.set_up(cell, state).await
+    }
+
+    /// Brings the server to the settings of a cell. Whether it was started anew for them comes back.
+    async fn settle(&mut self, cell: usize, variables: &Variables) -> Result<bool, Failure> {
+        let Request {
+            article,
+            experiment,
+            ..
+        } = *self.request;
+        if !self.settled.differs(experiment, variables) {
+            return Ok(false);
+        }
+        self.activity(cell, "settings");
+        self.settled
+            .change(self.server, article, experiment, variables)
+            .await?;
+        if self.settled.restarts() {
+            self.control = tool_session(self.server).await?;
+        }
+        Ok(self.settled.restarts())
     }
 
     /// Before run 2 and later: back to fixture and setup, or to a new session, as declared.
@@ -263,14 +319,50 @@ impl Protocol<'_> {
             .map(|id| fixture::database(&id.value));
         let article = self.request.article;
         create_database(self.server, article, &database, template.as_deref()).await?;
-        let observer = author_session(self.server, article, &database).await?;
+        self.connect(database, variables).await
+    }
+
+    /// Opens the sessions of a state.
+    async fn connect(&mut self, database: String, variables: Variables) -> Result<State, Failure> {
+        let observer = author_session(self.server, self.request.article, &database).await?;
         let subject = self.subject(&database, &variables).await?;
+        let names = self.request.experiment.session_names();
+        let named = NamedSessions::open(self.opening(&database), &names).await?;
+        self.opened.extend(named.pids());
         Ok(State {
             database,
             subject,
             observer,
             variables,
+            named,
         })
+    }
+
+    pub(super) fn opening<'s>(&'s self, database: &'s str) -> Opening<'s> {
+        Opening {
+            server: self.server,
+            article: self.request.article,
+            database,
+        }
+    }
+
+    /// Ends every named session of this experiment, also in the middle of a statement.
+    async fn end_all(&mut self) -> Result<(), Failure> {
+        if self.opened.is_empty() {
+            return Ok(());
+        }
+        let pids: Vec<String> = self.opened.iter().map(i32::to_string).collect();
+        let sql = format!(
+            "SELECT pg_catalog.pg_terminate_backend(pid, 5000) FROM pg_catalog.pg_stat_activity \
+             WHERE pid IN ({}) AND usename = {} AND backend_type = 'client backend'",
+            pids.join(", "),
+            quote_literal(Role::Author.name())
+        );
+        self.control
+            .execute(&sql)
+            .await
+            .map(drop)
+            .map_err(Failure::from)
     }
 
     /// A new measuring session with the experiment's session settings.
@@ -304,33 +396,101 @@ impl Protocol<'_> {
 
     async fn set_up(&mut self, cell: usize, mut state: State) -> Result<State, Failure> {
         let experiment = self.request.experiment;
-        if let Some(setup) = &experiment.setup {
+        for step in &experiment.setup {
             self.activity(cell, "setup");
-            self.phase(cell, "setup", setup, &mut state).await?;
+            self.step(cell, "setup", step, &mut state).await?;
         }
         let warmups = self.request.resolved.warmup_runs(experiment);
-        let (phase, times) = match &experiment.warmup {
-            Some(warmup) => (warmup, warmups.max(1)),
-            None => (&experiment.measure, warmups),
+        let times = match experiment.warmup.as_slice() {
+            [] => warmups,
+            _ => warmups.max(1),
         };
         for number in 1..=times {
             self.activity(cell, &format!("warm-up {number} of {times}"));
-            self.phase(cell, "warmup", phase, &mut state).await?;
+            for step in &experiment.warmup {
+                self.step(cell, "warmup", step, &mut state).await?;
+            }
+            if experiment.warmup.is_empty() {
+                self.rehearse(cell, &mut state).await?;
+            }
         }
         Ok(state)
     }
 
-    async fn phase(
+    /// One phase beside the measured one, on its session.
+    pub(super) async fn step(
+        &mut self,
+        cell: usize,
+        name: &str,
+        step: &Step,
+        state: &mut State,
+    ) -> Result<(), Failure> {
+        let note = self.place(cell, name);
+        let Some(session) = &step.session else {
+            return self.phase(cell, name, &step.phase, state).await.map(drop);
+        };
+        if step.background {
+            return self.begin(&[step], note, state, Belongs::ToState).await;
+        }
+        let subject = state.subject.backend_pid();
+        let under = Under {
+            variables: &mut state.variables,
+            rules: rules(self.request),
+            observer: &mut state.observer,
+            subject,
+            note,
+        };
+        state.named.run(session, step, under).await
+    }
+
+    /// Begins phases in the background.
+    pub(super) async fn begin(
+        &self,
+        steps: &[&Step],
+        note: String,
+        state: &mut State,
+        of: Belongs,
+    ) -> Result<(), Failure> {
+        let subject = state.subject.backend_pid();
+        let under = Under {
+            variables: &mut state.variables,
+            rules: rules(self.request),
+            observer: &mut state.observer,
+            subject,
+            note,
+        };
+        let opening = self.opening(&state.database);
+        state.named.begin(opening, steps, under, of).await
+    }
+
+    /// A phase on the measuring session.
+    pub(super) async fn phase(
         &self,
         cell: usize,
         name: &str,
         phase: &Phase,
         state: &mut State,
     ) -> Result<Ran, Failure> {
-        let State {
-            subject, variables, ..
-        } = state;
-        let ran = script::run(subject, None, &phase.script, variables, self.rules())
+        let rules = rules(self.request);
+        let backends = state.named.backends(state.subject.backend_pid());
+        let mut watcher = Watcher {
+            session: &mut state.observer,
+            backends: &backends,
+        };
+        if let Some(condition) = &phase.wait_until {
+            let mut variables = state.variables.clone();
+            let pid = state.subject.backend_pid();
+            state.named.name_in(&mut variables, pid);
+            waiting::until(&mut watcher, condition, &variables, rules)
+                .await
+                .map_err(|diagnostic| waiting::failure(diagnostic, self.place(cell, name)))?;
+        }
+        let aside = Aside {
+            server_clock: None,
+            watcher: Some(watcher),
+        };
+        let (subject, variables) = (&mut state.subject, &mut state.variables);
+        let ran = script::run(subject, &phase.script, variables, rules, aside)
             .await
             .map_err(|(_, error)| fixture::failure(error, self.place(cell, name)))?;
         if ran.in_transaction && name == "warmup" {
@@ -339,7 +499,7 @@ impl Protocol<'_> {
         Ok(ran)
     }
 
-    fn place(&self, cell: usize, phase: &str) -> String {
+    pub(super) fn place(&self, cell: usize, phase: &str) -> String {
         let experiment = self.request.experiment;
         format!(
             "in `{phase}` of experiment `{}`{}",
@@ -351,25 +511,42 @@ impl Protocol<'_> {
         )
     }
 
-    /// One measured window with everything around it.
+    /// One measured window with everything around it. What runs beside it in the background ends
+    /// with it, however it ends.
     async fn one_run(
         &mut self,
         cell: usize,
         run: u32,
         state: &mut State,
     ) -> Result<Sample, Failure> {
-        let experiment = self.request.experiment;
-        if experiment.connect == Connect::Run {
+        if self.experiment().connect == Connect::Run {
             state.subject = self.subject(&state.database, &state.variables).await?;
         }
         self.activity(cell, &format!("run {run}"));
+        let measured = self.beside_others(cell, run, state).await;
+        self.ended(measured, state).await
+    }
+
+    /// The window, its readings, and what is collected after it.
+    async fn beside_others(
+        &mut self,
+        cell: usize,
+        run: u32,
+        state: &mut State,
+    ) -> Result<Sample, Stop> {
+        let experiment = self.request.experiment;
+        let note = format!("{}, run {run}", self.place(cell, "measure"));
+        self.begin_beside(cell, note, state).await?;
+        let mut samplers = self.samplers(state).await?;
+        self.wait(cell, state).await?;
         let mut probes = probes(experiment);
         let watch = Watch::begin(&mut self.control, &mut state.observer).await;
         for probe in probes.iter_mut().rev() {
             let mut sessions = sessions(&mut self.control, state);
             probe.before(&mut sessions).await.map_err(Failure::from)?;
         }
-        let ran = self.window(cell, run, state).await?;
+        let ran = self.window(cell, run, state, &mut samplers).await?;
+        self.taken += 1;
         let window = Window {
             statements: ran.statements.clone(),
             rows: ran.rows,
@@ -393,7 +570,20 @@ impl Protocol<'_> {
             Column::new("rows", "numeric"),
             Value::from_postgres(rows.as_deref(), "numeric"),
         )?;
+        if experiment.order == Order::Shuffle {
+            let position = self.taken.to_string();
+            row.push_own(
+                Column::new("position", "integer"),
+                Value::from_postgres(Some(&position), "integer"),
+            )?;
+        }
         results.insert("statements".to_owned(), statements_table(&ran));
+        results.extend(self.settled.of_cell());
+        self.sampled(samplers, (cell, run), &mut row, &mut results)
+            .await?;
+        for step in &experiment.after {
+            self.step(cell, "measure", step, state).await?;
+        }
         self.collect(cell, run, state, &mut row, &mut results)
             .await?;
         self.own_columns(&ran, state, &mut row).await?;
@@ -425,23 +615,28 @@ impl Protocol<'_> {
     }
 
     /// `measure` itself. An expected error ends it as a success does; its absence is a failure.
-    async fn window(&mut self, cell: usize, run: u32, state: &mut State) -> Result<Ran, Failure> {
+    async fn window(
+        &mut self,
+        cell: usize,
+        run: u32,
+        state: &mut State,
+        samplers: &mut [Sampler<'_>],
+    ) -> Result<Ran, Stop> {
         let experiment = self.request.experiment;
-        let rules = Rules {
-            source: &self.request.article.source,
-            timeout: experiment.timeout,
+        let rules = rules(self.request);
+        let pid = state.subject.backend_pid();
+        let backends = state.named.backends(pid);
+        let aside = Aside {
+            server_clock: Some(&mut self.control),
+            watcher: Some(Watcher {
+                session: &mut state.observer,
+                backends: &backends,
+            }),
         };
-        let State {
-            subject, variables, ..
-        } = state;
-        let measured = script::run(
-            subject,
-            Some(&mut self.control),
-            &experiment.measure.script,
-            variables,
-            rules,
-        )
-        .await;
+        let (subject, variables) = (&mut state.subject, &mut state.variables);
+        let measured = script::run(subject, &experiment.measure.script, variables, rules, aside);
+        let measured =
+            window::alongside(measured, samplers, &mut state.named, self.server, pid).await?;
         let expected = experiment.expect_error.as_ref();
         match (measured, expected) {
             (Ok(ran), None) => Ok(ran),
@@ -450,15 +645,15 @@ impl Protocol<'_> {
             {
                 Ok(ran)
             }
-            (Ok(_), Some(expected)) => Err(Failure::article(
+            (Ok(_), Some(expected)) => Err(Stop::Failed(Failure::article(
                 Diagnostic::error(format!(
                     "`measure` raised no error, but SQLSTATE `{}` is expected",
                     expected.value
                 ))
                 .at(rules.source, expected.span)
                 .note(self.place(cell, "measure")),
-            )),
-            (Err((_, error)), _) => Err(self.run_failure(cell, run, error)),
+            ))),
+            (Err((_, error)), _) => Err(Stop::Failed(self.run_failure(cell, run, error))),
         }
     }
 
@@ -505,97 +700,12 @@ impl Protocol<'_> {
         }
     }
 
-    async fn collect(
-        &mut self,
-        cell: usize,
-        run: u32,
-        state: &mut State,
-        row: &mut RowBuilder<'_>,
-        results: &mut IndexMap<String, Table>,
-    ) -> Result<(), Failure> {
-        let experiment = self.request.experiment;
-        for collect in &experiment.collects {
-            let (sql, result) = self.collected(cell, run, collect, state).await?;
-            let session = match collect.session {
-                CollectSession::Subject => &mut state.subject,
-                CollectSession::Observer => &mut state.observer,
-            };
-            let table = typed(session, &sql, &result).await;
-            if let Some(name) = &collect.name {
-                if let Some(problem) = unfit(&table, &result) {
-                    let source = &self.request.article.source;
-                    let diagnostic = Diagnostic::error(problem).at(source, collect.phase.span);
-                    return Err(Failure::article(diagnostic));
-                }
-                results.insert(name.value.clone(), table);
-                continue;
-            }
-            let [only] = table.rows.as_slice() else {
-                return Err(Failure::article(
-                    Diagnostic::error(format!(
-                        "a `collect` without a name needs exactly one row, this one gave {}",
-                        table.rows.len()
-                    ))
-                    .at(&self.request.article.source, collect.phase.span)
-                    .hint("`collect: {as: name}` keeps any number of rows in a table of its own"),
-                ));
-            };
-            for (column, value) in table.columns.iter().zip(only) {
-                row.push_queried(column.clone(), value.clone(), collect.phase.span)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs a collect and gives its last statement with its result.
-    async fn collected(
-        &self,
-        cell: usize,
-        run: u32,
-        collect: &Collect,
-        state: &mut State,
-    ) -> Result<(String, StatementResult), Failure> {
-        self.activity(cell, &format!("run {run}, collect"));
-        let mut variables = state.variables.clone();
-        let pid = state.subject.backend_pid();
-        variables.insert("subject_pid".to_owned(), Scalar::Number(pid.into()));
-        let session = match collect.session {
-            CollectSession::Subject => &mut state.subject,
-            CollectSession::Observer => &mut state.observer,
-        };
-        let script = &collect.phase.script;
-        let ran = script::run(session, None, script, &mut variables, self.rules())
-            .await
-            .map_err(|(_, error)| fixture::failure(error, self.place(cell, "collect")))?;
-        Ok(ran.last.unwrap_or_default())
-    }
-
-    /// The columns of a one-row result of `measure`'s last statement.
-    async fn own_columns(
-        &self,
-        ran: &Ran,
-        state: &mut State,
-        row: &mut RowBuilder<'_>,
-    ) -> Result<(), Failure> {
-        let Some((sql, result)) = &ran.last else {
-            return Ok(());
-        };
-        if result.rows.len() != 1 || result.columns.is_empty() {
-            return Ok(());
-        }
-        let table = typed(&mut state.subject, sql, result).await;
-        let span = self.experiment().measure.span;
-        for (column, value) in table.columns.into_iter().zip(&table.rows[0]) {
-            row.push_queried(column, value.clone(), span)?;
-        }
-        Ok(())
-    }
-
     /// Tears a cell down. Gives the state back where the next cell builds on it.
     async fn end_cell(&mut self, cell: usize, mut state: State) -> Result<Option<State>, Failure> {
-        if let Some(teardown) = &self.request.experiment.teardown {
+        self.end_background(&mut state, Belongs::ToState).await?;
+        for teardown in &self.request.experiment.teardown {
             self.activity(cell, "teardown");
-            self.phase(cell, "teardown", teardown, &mut state).await?;
+            self.step(cell, "teardown", teardown, &mut state).await?;
         }
         if self.experiment().fresh == Fresh::Never {
             return Ok(Some(state));
@@ -636,7 +746,7 @@ fn probes(experiment: &Experiment) -> Vec<Box<dyn Probe>> {
         .collect()
 }
 
-async fn script_rollback(session: &mut Session) -> Result<(), Failure> {
+pub(super) async fn script_rollback(session: &mut Session) -> Result<(), Failure> {
     session
         .execute("ROLLBACK")
         .await

@@ -2,6 +2,7 @@
 //! and `\gset` applied. Every error of Postgres comes back at its place in the article.
 
 use super::instrument::StatementTime;
+use super::waiting::Watcher;
 use crate::article::{Scalar, Script, Statement, Terminator, Variables};
 use crate::diagnostic::Diagnostic;
 use crate::engine::session::{Session, SessionError, SqlError, StatementResult};
@@ -53,28 +54,45 @@ impl ScriptError {
     }
 }
 
+impl ScriptError {
+    /// Who waited for whom when the time was over, and whose processes Postgres speaks of.
+    fn with_waits(mut self, waits: Vec<String>, watcher: Option<&Watcher<'_>>) -> Self {
+        if let Self::Sql { diagnostic, .. } = &mut self {
+            let mut told = (**diagnostic).clone();
+            let processes = watcher.map(|watcher| watcher.named_in(&told.notes.join("\n")));
+            for note in waits.into_iter().chain(processes.into_iter().flatten()) {
+                told = told.note(note);
+            }
+            **diagnostic = told;
+        }
+        self
+    }
+}
+
 /// Beyond this many statements the server's clock is not asked for each.
 const SERVER_CLOCK_STATEMENTS: usize = 100;
 
-/// Runs `script`. With `server_clock` (a connection of the tool's) each statement's time by the
-/// server's clock is read after it, outside the statement's own time.
+/// Other connections that a script is seen from while it runs.
+#[derive(Default)]
+pub struct Aside<'a> {
+    /// The tool's: each statement's time by the server's clock is read after it, outside the
+    /// statement's own time.
+    pub server_clock: Option<&'a mut Session>,
+    /// Tells who waits for whom when a statement takes too long.
+    pub watcher: Option<Watcher<'a>>,
+}
+
+/// Runs `script`.
 pub async fn run(
     session: &mut Session,
-    mut server_clock: Option<&mut Session>,
     script: &Script,
     variables: &mut Variables,
     rules: Rules<'_>,
+    mut aside: Aside<'_>,
 ) -> Result<Ran, (Ran, ScriptError)> {
     let mut ran = Ran::default();
     for statement in &script.statements {
-        let step = step(
-            session,
-            server_clock.as_deref_mut(),
-            statement,
-            variables,
-            rules,
-            &mut ran,
-        );
+        let step = step(session, &mut aside, statement, variables, rules, &mut ran);
         if let Err(error) = step.await {
             return Err((ran, error));
         }
@@ -84,7 +102,7 @@ pub async fn run(
 
 async fn step(
     session: &mut Session,
-    mut server_clock: Option<&mut Session>,
+    aside: &mut Aside<'_>,
     statement: &Statement,
     variables: &mut Variables,
     rules: Rules<'_>,
@@ -98,14 +116,7 @@ async fn step(
         rules,
         generated: false,
     };
-    let result = timed(
-        session,
-        server_clock.as_deref_mut(),
-        &expanded.sql,
-        &place,
-        ran,
-    )
-    .await?;
+    let result = timed(session, aside, &expanded.sql, &place, ran).await?;
     match &statement.terminator {
         Terminator::Semicolon => {}
         Terminator::Gset { prefix } => set_variables(&result, prefix, variables, &place)?,
@@ -115,7 +126,7 @@ async fn step(
                 ..place
             };
             for cell in result.rows.iter().flatten().flatten() {
-                timed(session, server_clock.as_deref_mut(), cell, &place, ran).await?;
+                timed(session, aside, cell, &place, ran).await?;
             }
             return Ok(());
         }
@@ -126,18 +137,25 @@ async fn step(
 
 async fn timed(
     session: &mut Session,
-    server_clock: Option<&mut Session>,
+    aside: &mut Aside<'_>,
     sql: &str,
     place: &Place<'_>,
     ran: &mut Ran,
 ) -> Result<StatementResult, ScriptError> {
+    let mut waits = Vec::new();
+    let late = async {
+        if let Some(watcher) = &mut aside.watcher {
+            waits = watcher.waits().await;
+        }
+    };
+    let timeout = place.rules.timeout;
     let began = Instant::now();
-    let result = session.execute_within(sql, place.rules.timeout).await;
+    let result = session.execute_within_or(sql, timeout, late).await;
     let mut time = StatementTime {
         elapsed: began.elapsed(),
         ..StatementTime::default()
     };
-    if let Some(clock) = server_clock
+    if let Some(clock) = &mut aside.server_clock
         && ran.statements.len() < SERVER_CLOCK_STATEMENTS
     {
         time.server_ms = server_ms(clock, session.backend_pid()).await;
@@ -147,7 +165,8 @@ async fn timed(
         Err(error) => {
             // An error that is expected took its time too: that of a lock not had, say.
             ran.statements.push(time);
-            return Err(place.error(sql, error));
+            let who = aside.watcher.as_ref();
+            return Err(place.error(sql, error).with_waits(waits, who));
         }
     };
     time.elapsed = result.elapsed;
@@ -298,7 +317,7 @@ pub fn with_postgres_words(
     }
 }
 
-fn seconds(timeout: Duration) -> String {
+pub fn seconds(timeout: Duration) -> String {
     let ms = timeout.as_millis();
     match ms {
         ms if ms % 60_000 == 0 => format!("{}min", ms / 60_000),

@@ -4,7 +4,7 @@
 
 use super::{Resolved, ServerIdentity};
 use crate::article::{
-    Article, CollectSession, Experiment, Fixture, Runs, Scalar, Script, Terminator,
+    Article, CollectSession, Experiment, Fixture, Phase, Runs, Scalar, Script, Terminator,
 };
 use crate::parse::sql::variables_of_text;
 use crate::record::Fingerprint;
@@ -145,24 +145,34 @@ fn experiment_fields(experiment: &Experiment, resolved: &Resolved) -> Vec<(Strin
         .map(|choice| choice.value.name.as_str())
         .collect();
     fields.push(("instruments".to_owned(), instruments.join(", ")));
-    for (name, phase) in [
-        ("setup", &experiment.setup),
-        ("warmup", &experiment.warmup),
-        ("teardown", &experiment.teardown),
-    ] {
-        if let Some(phase) = phase {
-            fields.push((name.to_owned(), script_text(&phase.script)));
-        }
+    fields.extend(step_fields(experiment));
+    if let Some(condition) = &experiment.measure.wait_until {
+        fields.push(("measure waits until".to_owned(), condition.value.clone()));
+    }
+    for sampling in &experiment.samples {
+        fields.push((
+            format!("sample `{}`", sampling.name.value),
+            format!(
+                "every {} ms\n{}",
+                sampling.every.as_millis(),
+                script_text(&sampling.phase.script)
+            ),
+        ));
     }
     for (number, collect) in experiment.collects.iter().enumerate() {
-        let session = match collect.session {
+        let session = match &collect.session {
             CollectSession::Subject => "subject",
             CollectSession::Observer => "observer",
+            CollectSession::Named(name) => name,
         };
         let name = collect.name.as_ref().map_or("", |name| &name.value);
+        let wait = wait_text(&collect.phase);
         fields.push((
             format!("collect {}", number + 1),
-            format!("{session} {name}\n{}", script_text(&collect.phase.script)),
+            format!(
+                "{session} {name}{wait}\n{}",
+                script_text(&collect.phase.script)
+            ),
         ));
     }
     for (name, value) in &experiment.settings {
@@ -175,6 +185,46 @@ fn experiment_fields(experiment: &Experiment, resolved: &Resolved) -> Vec<(Strin
         fields.push(("expect_error".to_owned(), sqlstate.value.clone()));
     }
     fields
+}
+
+/// What runs beside `measure`. A single phase on the measuring session is its script alone.
+fn step_fields(experiment: &Experiment) -> Vec<(String, String)> {
+    let mut fields = Vec::new();
+    for (name, steps) in [
+        ("setup", &experiment.setup),
+        ("warmup", &experiment.warmup),
+        ("before", &experiment.before),
+        ("background", &experiment.background),
+        ("after", &experiment.after),
+        ("teardown", &experiment.teardown),
+    ] {
+        for (number, step) in steps.iter().enumerate() {
+            let text = script_text(&step.phase.script);
+            let wait = wait_text(&step.phase);
+            if steps.len() == 1 && step.session.is_none() && wait.is_empty() {
+                fields.push((name.to_owned(), text));
+                continue;
+            }
+            let session = step.session.as_ref().map_or("subject", |name| &name.value);
+            let background = if step.background { " background" } else { "" };
+            let error = match &step.expect_error {
+                Some(sqlstate) => format!(" expects {}", sqlstate.value),
+                None => String::new(),
+            };
+            fields.push((
+                format!("{name} {}", number + 1),
+                format!("{session}{background}{error}{wait}\n{text}"),
+            ));
+        }
+    }
+    fields
+}
+
+fn wait_text(phase: &Phase) -> String {
+    match &phase.wait_until {
+        Some(condition) => format!(" waits until {}", condition.value),
+        None => String::new(),
+    }
 }
 
 fn cells_text(experiment: &Experiment) -> String {
@@ -237,14 +287,17 @@ fn variable_names(script: &Script) -> impl Iterator<Item = String> + '_ {
 }
 
 fn experiment_variables(experiment: &Experiment) -> BTreeSet<String> {
-    let phases = [&experiment.setup, &experiment.warmup, &experiment.teardown]
-        .into_iter()
-        .flatten()
-        .chain([&experiment.measure])
-        .chain(experiment.collects.iter().map(|collect| &collect.phase));
-    let mut names: BTreeSet<String> = phases
+    let mut names: BTreeSet<String> = experiment
+        .phases()
         .flat_map(|phase| variable_names(&phase.script))
         .collect();
+    let conditions = experiment
+        .phases()
+        .filter_map(|phase| phase.wait_until.as_ref());
+    for condition in conditions {
+        let variables = variables_of_text(&condition.value);
+        names.extend(variables.into_iter().map(|reference| reference.name));
+    }
     // `settings` and `session` values may name params too: `:work_mem`.
     for value in experiment
         .settings

@@ -50,13 +50,14 @@ pub fn check(article: &Article) -> Vec<Diagnostic> {
         let id = &experiment.id;
         measured.insert(experiment_path(&id.value, None), id.span);
         // What instruments give results of their own.
-        for result in ["statements", "wal"] {
+        for result in ["statements", "wal", "settings"] {
             measured.insert(experiment_path(&id.value, Some(result)), id.span);
         }
         for name in experiment
             .collects
             .iter()
             .filter_map(|one| one.name.as_ref())
+            .chain(experiment.samples.iter().map(|one| &one.name))
         {
             measured.insert(experiment_path(&id.value, Some(&name.value)), name.span);
         }

@@ -20,10 +20,12 @@ pub enum Kind {
     Outlier,
     /// By how many per cent the time changed over the runs.
     Drift,
+    /// How many samples were due while an earlier one was still asked.
+    MissedSamples,
 }
 
 impl Kind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Checkpoint,
         Self::Autovacuum,
         Self::TooShort,
@@ -32,6 +34,7 @@ impl Kind {
         Self::Overheated,
         Self::Outlier,
         Self::Drift,
+        Self::MissedSamples,
     ];
 
     /// As the record names it.
@@ -45,6 +48,7 @@ impl Kind {
             Self::Overheated => "cpu-overheated",
             Self::Outlier => "outlier",
             Self::Drift => "drift",
+            Self::MissedSamples => "missed-samples",
         }
     }
 
@@ -65,6 +69,10 @@ impl Kind {
             Self::Drift => {
                 "`fresh: run` starts each run alike and `warmup:` leaves the first ones out; with \
                  `order: interleave` what drifts meets all cells"
+            }
+            Self::MissedSamples => {
+                "give `sample` a longer `every`, or a query that is answered sooner; what is left \
+                 still stands at its own time"
             }
         }
     }
@@ -103,6 +111,17 @@ impl Kind {
                 let times = if high == 1.0 { "time" } else { "times" };
                 format!(
                     "the CPU was slowed {} {times} because of its heat",
+                    range(0).0
+                )
+            }
+            Self::MissedSamples => {
+                let were = if high == 1.0 {
+                    "sample was"
+                } else {
+                    "samples were"
+                };
+                format!(
+                    "{} {were} missed: the query took longer than `every`",
                     range(0).0
                 )
             }

@@ -5,5 +5,6 @@ mod comparisons;
 mod faults;
 mod instruments;
 mod protocol;
+mod sessions;
 mod settings;
 mod values;
