@@ -140,8 +140,11 @@ pub struct PublishedSource {
 
 #[derive(Clone, Debug)]
 pub struct PostgresSpec {
-    /// A version that pins.yaml knows, such as `16.15`.
+    /// A version that pins.yaml knows, such as `16.15`; of several the first, on which claims,
+    /// tables and charts are evaluated.
     pub version: Spanned<String>,
+    /// Of `versions:`, in its order: `version` is then a matrix column of every experiment.
+    pub versions: Vec<Spanned<String>>,
     /// Server settings, as `ALTER SYSTEM` takes them.
     pub settings: BTreeMap<String, String>,
     pub extensions: Vec<Spanned<String>>,
@@ -149,6 +152,32 @@ pub struct PostgresSpec {
     pub memory: Option<String>,
     pub cpus: Option<String>,
 }
+
+impl PostgresSpec {
+    /// Every version that is used, the one that evaluates first.
+    pub fn all_versions(&self) -> impl Iterator<Item = &Spanned<String>> {
+        let only = self.versions.is_empty().then_some(&self.version);
+        only.into_iter().chain(&self.versions)
+    }
+
+    /// `16.15`, `16.15 and 18.6`
+    pub fn versions_text(&self) -> String {
+        let all = self.all_versions().map(|version| version.value.as_str());
+        in_words(&all.collect::<Vec<_>>())
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`
+pub fn in_words(all: &[&str]) -> String {
+    match all {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// The matrix column of an article with several versions.
+pub const VERSION: &str = "version";
 
 /// Which kB, MB and GB an article means. KiB and MiB are always binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
@@ -375,6 +404,14 @@ impl Experiment {
             .chain(of("measure", &self.background))
             .chain(of("measure", &self.after))
             .chain(of("teardown", &self.teardown))
+    }
+
+    /// The server version of a cell, where the article has several.
+    pub fn version_of(&self, postgres: &PostgresSpec, cell: usize) -> Option<String> {
+        let columns = &self.cells.columns;
+        let column = columns.iter().position(|column| column == VERSION);
+        let column = column.filter(|_| !postgres.versions.is_empty())?;
+        Some(self.cells.rows.get(cell)?.get(column)?.to_string())
     }
 
     /// The sessions it names, in the order they come.

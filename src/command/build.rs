@@ -11,19 +11,18 @@ use super::options::BuildOptions;
 use super::output::{self, Written};
 use super::progress::{Bar, Durations};
 use super::project::Project;
-use super::record::{Context, StoredAnalysis, measurements, record_path};
+use super::record::{Context, record_path};
 use super::terminal::{self, say};
-use crate::analyse;
+use super::work::Work;
 use crate::article::Article;
 use crate::chart::{self, Chart};
 use crate::diagnostic::{Diagnostic, did_you_mean};
-use crate::engine::pins::Pins;
-use crate::engine::{self, EngineChoice, Server, StartRequest};
+use crate::engine::pins::{Pin as Pinned, Pins};
+use crate::engine::{self, EngineChoice, StartRequest};
 use crate::exit_code::{Failure, Outcome};
 use crate::judge::{self, Verdict};
 use crate::lint;
-use crate::measure::{self, Fixtures, Request};
-use crate::plan::{Decision, Force, PlannedExperiment};
+use crate::plan::{Decision, Force, PlannedExperiment, ServerIdentity};
 use crate::quantity::Table;
 use crate::record::{Record, read_record};
 use crate::render::{self, Filled, Page};
@@ -195,7 +194,7 @@ pub async fn measured_record(
         return Ok(record);
     }
     let bar = announce(context, &planned, options);
-    let result = on_server(context, &planned, options, &bar, interrupt).await;
+    let result = on_servers(context, &planned, options, &bar, interrupt).await;
     bar.finish();
     result?;
     let planned = context.plan(&Force::Nothing);
@@ -240,8 +239,8 @@ fn announce(
             "{} · profile {} · Postgres {} · engine {}: {}",
             context.article.slug,
             context.resolved.profile,
-            context.server.version,
-            context.server.engine,
+            context.article.front_matter.postgres.versions_text(),
+            context.engine(),
             context.engine_reason
         ),
     );
@@ -276,17 +275,50 @@ fn announce(
     Bar::new(options.verbosity, units, durations)
 }
 
-/// Starts the server, measures and analyses on it, and stops it, whatever happens.
-async fn on_server(
+/// Measures on one server after the other, that of the first version last: what is measured on all
+/// is analysed on it.
+async fn on_servers(
     context: &Context<'_>,
     planned: &[PlannedExperiment<'_>],
     options: &BuildOptions,
     bar: &Bar,
     mut interrupt: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), Failure> {
+    let mut work = Work::new(context, planned, bar);
+    let last = context.pins.iter().zip(&context.servers).take(1);
+    for (pin, identity) in context
+        .pins
+        .iter()
+        .zip(&context.servers)
+        .skip(1)
+        .chain(last)
+    {
+        if !work.needs(identity) {
+            continue;
+        }
+        if work.several() {
+            bar.line(&format!("  on Postgres {}", pin.version));
+        }
+        on_server(&mut work, pin, identity, options, interrupt.as_mut()).await?;
+    }
+    match work.problems {
+        problems if problems.is_empty() => Ok(()),
+        problems => Err(Failure::Article(problems)),
+    }
+}
+
+/// Starts the server of one version, does on it what is to be done, and stops it, whatever happens.
+async fn on_server(
+    work: &mut Work<'_>,
+    pin: &Pinned,
+    identity: &ServerIdentity,
+    options: &BuildOptions,
+    mut interrupt: Pin<&mut impl Future<Output = ()>>,
+) -> Result<(), Failure> {
+    let (context, bar) = (work.context, work.bar);
     let postgres = &context.article.front_matter.postgres;
     let request = StartRequest {
-        pin: context.pin,
+        pin,
         settings: &postgres.settings,
         limits: engine::Limits {
             memory: postgres.memory.as_deref(),
@@ -301,29 +333,23 @@ async fn on_server(
         biased;
         () = &mut interrupt => return Err(interrupted(context, options)),
         started = engine::start(&options.engine, &request) => {
-            started.map_err(|failure| at_its_line(failure, context.article))?
+            started.map_err(|failure| at_its_line(failure, context.article, &pin.version))?
         }
     };
-    let mut problems = Vec::new();
     let result = tokio::select! {
         biased;
         () = &mut interrupt => Err(interrupted(context, options)),
-        result = measure_and_analyse(context, planned, &mut server, bar, &mut problems) => result,
+        result = work.on(&mut server, identity) => result,
     };
     let stopped = server.stop().await;
-    match result.and(stopped) {
-        Ok(()) if problems.is_empty() => Ok(()),
-        Ok(()) => Err(Failure::Article(problems)),
-        Err(failure) => {
-            bar.finish();
-            terminal::tell_diagnostics(&problems);
-            Err(failure)
-        }
-    }
+    result.and(stopped).inspect_err(|_| {
+        bar.finish();
+        terminal::tell_diagnostics(&std::mem::take(&mut work.problems));
+    })
 }
 
 /// A server that cannot start names the setting it is about; else it is the version.
-fn at_its_line(failure: Failure, article: &Article) -> Failure {
+fn at_its_line(failure: Failure, article: &Article, version: &str) -> Failure {
     let front = &article.front_matter;
     let text = article.source.slice(front.span);
     let place = |problem: Diagnostic| {
@@ -341,58 +367,12 @@ fn at_its_line(failure: Failure, article: &Article) -> Failure {
         Failure::Article(problems) => Failure::Article(problems.into_iter().map(place).collect()),
         other => other,
     };
-    failure.at(&article.source, front.postgres.version.span)
-}
-
-/// Mistakes of experiments go to `problems`: one does not keep the others from being measured.
-async fn measure_and_analyse(
-    context: &Context<'_>,
-    planned: &[PlannedExperiment<'_>],
-    server: &mut Server,
-    bar: &Bar,
-    problems: &mut Vec<Diagnostic>,
-) -> Result<(), Failure> {
-    measure::prepare(server, context.article).await?;
-    let mut environment = server.describe().await.map_err(Failure::from)?;
-    environment.engine_reason.clear();
-    environment.sha256 = environment.hash();
-    let mut fixtures = Fixtures::default();
-    for item in planned {
-        let Decision::Run { kept, .. } = &item.decision else {
-            continue;
-        };
-        let request = Request {
-            article: context.article,
-            resolved: &context.resolved,
-            experiment: item.experiment,
-            inputs: &item.fingerprint,
-            fingerprint: &item.fingerprint.sha256(),
-            host: &context.host.sha256,
-            kept: kept.as_deref(),
-            store: &context.store,
-        };
-        match measure::measure(server, &mut fixtures, &request, bar).await {
-            Ok(()) => {}
-            Err(Failure::Article(mut found)) => problems.append(&mut found),
-            Err(failure) => return Err(failure),
-        }
-    }
-    if !problems.is_empty() {
-        return Ok(());
-    }
-    let planned = context.plan(&Force::Nothing);
-    let measured = measurements(&planned).ok_or_else(|| {
-        Failure::internal("an experiment was measured, but its result is missing")
-    })?;
-    bar.line("  claims, tables and charts are evaluated");
-    let analysis = analyse::analyse(server, context.article, &context.resolved, &measured).await?;
-    context.store_analysis(
-        &planned,
-        &StoredAnalysis {
-            server: environment,
-            analysis,
-        },
-    )
+    let named = front
+        .postgres
+        .all_versions()
+        .find(|one| one.value == version);
+    let named = named.unwrap_or(&front.postgres.version);
+    failure.at(&article.source, named.span)
 }
 
 /// SVGs by chart id; a chart that was drawn before is taken from the store.

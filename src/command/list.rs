@@ -51,7 +51,7 @@ fn articles(project: &Project) -> Result<Outcome, Failure> {
             "{}  {} (Postgres {}, {} experiments, {} claims)",
             article.slug,
             article.front_matter.title.text,
-            article.front_matter.postgres.version.value,
+            article.front_matter.postgres.versions_text(),
             article.experiments().count(),
             article.claims().count()
         );

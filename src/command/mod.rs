@@ -20,6 +20,7 @@ mod record;
 mod requote;
 mod status;
 mod terminal;
+mod work;
 
 pub use accept::accept;
 pub use build::build;

@@ -16,6 +16,7 @@ use crate::record::store::{Store, StoredExperiment, read_record};
 use crate::record::{
     Environment, ExperimentRecord, FORMAT, HostEnvironment, Record, ServerEnvironment, sha256_of,
 };
+use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -23,8 +24,9 @@ use std::path::{Path, PathBuf};
 pub struct Context<'a> {
     pub article: &'a Article,
     pub resolved: Resolved,
-    pub pin: &'a Pin,
-    pub server: ServerIdentity,
+    /// One for each of the article's versions; claims are evaluated on the first.
+    pub pins: Vec<&'a Pin>,
+    pub servers: Vec<ServerIdentity>,
     pub engine_reason: String,
     pub host: HostEnvironment,
     pub store: Store,
@@ -37,10 +39,13 @@ pub struct Context<'a> {
 #[derive(Serialize, Deserialize)]
 pub struct StoredAnalysis {
     pub server: ServerEnvironment,
+    #[serde(default)]
+    pub other_servers: IndexMap<String, ServerEnvironment>,
     pub analysis: Analysis,
 }
 
 const ANALYSIS: &str = "analysis";
+const SERVERS: &str = "servers";
 
 pub fn record_path(article: &Article) -> PathBuf {
     record_in(&article.directory)
@@ -66,26 +71,35 @@ impl<'a> Context<'a> {
         engine: &EngineChoice,
     ) -> Result<Self, Failure> {
         let resolved = plan::resolve(article, profile).map_err(Failure::article)?;
-        let version = &article.front_matter.postgres.version;
-        let pin = pins.version(&version.value).ok_or_else(|| {
-            Failure::article(
-                Diagnostic::error(format!("Postgres {} is not pinned", version.value))
-                    .at(&article.source, version.span)
-                    .hint(pins.hint_for_unknown(&version.value)),
-            )
-        })?;
-        let identity = engine::identity(engine, pin)?;
+        let mut pinned = Vec::new();
+        let mut servers = Vec::new();
+        let mut engine_reason = String::new();
+        for version in article.front_matter.postgres.all_versions() {
+            let pin = pins.version(&version.value).ok_or_else(|| {
+                Failure::article(
+                    Diagnostic::error(format!("Postgres {} is not pinned", version.value))
+                        .at(&article.source, version.span)
+                        .hint(pins.hint_for_unknown(&version.value)),
+                )
+            })?;
+            let identity = engine::identity(engine, pin)?;
+            pinned.push(pin);
+            servers.push(ServerIdentity {
+                version: pin.version.clone(),
+                digest: identity.digest,
+                engine: identity.engine.to_owned(),
+            });
+            if engine_reason.is_empty() {
+                engine_reason = identity.reason;
+            }
+        }
         let accepted = read_record(&record_path(article))?;
         Ok(Self {
             article,
             resolved,
-            pin,
-            server: ServerIdentity {
-                version: pin.version.clone(),
-                digest: identity.digest,
-                engine: identity.engine.to_owned(),
-            },
-            engine_reason: identity.reason,
+            pins: pinned,
+            servers,
+            engine_reason,
             host: environment::host(&engine::storage(&engine::default_cache())),
             store: project.store(article),
             accepted,
@@ -96,7 +110,7 @@ impl<'a> Context<'a> {
         plan::plan(
             self.article,
             &self.resolved,
-            &self.server,
+            &self.servers,
             &self.host.sha256,
             force,
             &|experiment| self.stored(experiment),
@@ -137,17 +151,51 @@ impl<'a> Context<'a> {
         self.store.cache(ANALYSIS, &self.analysis_file(&key), &json)
     }
 
+    /// What a server said of itself when something was last measured on it.
+    pub fn stored_server(&self, server: &ServerIdentity) -> Option<ServerEnvironment> {
+        let cached = self.store.cached(SERVERS, &self.server_file(server))?;
+        serde_json::from_str(&cached).ok()
+    }
+
+    pub fn store_server(&self, server: &ServerIdentity, environment: &ServerEnvironment) {
+        let json = serde_json::to_string(environment).expect("an environment serialises");
+        // It can be asked again.
+        let _ = self.store.cache(SERVERS, &self.server_file(server), &json);
+    }
+
+    /// All that what it says of itself depends on.
+    fn server_file(&self, server: &ServerIdentity) -> String {
+        let postgres = &self.article.front_matter.postgres;
+        let extensions: Vec<&str> = (postgres.extensions.iter())
+            .map(|extension| extension.value.as_str())
+            .collect();
+        let limits = (&postgres.memory, &postgres.cpus, &postgres.shm_size);
+        let (settings, host) = (&postgres.settings, &self.host.sha256);
+        sha256_of(format!("{server:?} {settings:?} {extensions:?} {limits:?} {host}").as_bytes())
+    }
+
     /// The server is part of the name: an analysis on another build says so in its record.
     fn analysis_file(&self, key: &str) -> String {
-        sha256_of(format!("{key} {:?}", self.server).as_bytes())
+        match self.servers.as_slice() {
+            [only] => sha256_of(format!("{key} {only:?}").as_bytes()),
+            several => sha256_of(format!("{key} {several:?}").as_bytes()),
+        }
+    }
+
+    /// Which engine runs; of several versions it is the same for all.
+    pub fn engine(&self) -> &str {
+        self.servers.first().map_or("none", |server| &server.engine)
     }
 
     fn assemble(&self, planned: &[PlannedExperiment<'a>], stored: StoredAnalysis) -> Record {
         let StoredAnalysis {
             mut server,
+            mut other_servers,
             mut analysis,
         } = stored;
-        server.engine_reason.clone_from(&self.engine_reason);
+        for server in [&mut server].into_iter().chain(other_servers.values_mut()) {
+            server.engine_reason.clone_from(&self.engine_reason);
+        }
         for claim in self.article.claims() {
             if let Some(record) = analysis.claims.get_mut(&claim.name.value) {
                 record.unit.clone_from(&claim.unit);
@@ -191,6 +239,7 @@ impl<'a> Context<'a> {
                 .collect(),
             environment: Environment {
                 server,
+                other_servers,
                 host: self.host.clone(),
                 tool: environment::tool(fingerprint::PROTOCOL),
             },

@@ -132,8 +132,8 @@ fn of(article: &Article, context: &Context<'_>, pins: &Pins) -> Status {
     Status {
         article: article.slug.clone(),
         profile: context.resolved.profile.clone(),
-        postgres: context.server.version.clone(),
-        engine: context.server.engine.clone(),
+        postgres: article.front_matter.postgres.versions_text(),
+        engine: context.engine().to_owned(),
         engine_reason: context.engine_reason.clone(),
         experiments,
         record: record(article, context, pins),

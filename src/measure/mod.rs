@@ -37,6 +37,8 @@ pub struct Request<'a> {
     pub article: &'a Article,
     pub resolved: &'a Resolved,
     pub experiment: &'a Experiment,
+    /// Where the article has several: only cells of this one, which the server is of.
+    pub version: Option<&'a str>,
     pub inputs: &'a Fingerprint,
     /// sha256 of `inputs`.
     pub fingerprint: &'a str,
@@ -47,6 +49,17 @@ pub struct Request<'a> {
     pub store: &'a Store,
 }
 
+impl Request<'_> {
+    /// The cells that belong on this server.
+    pub fn cells(&self) -> impl Iterator<Item = usize> {
+        let postgres = &self.article.front_matter.postgres;
+        (0..self.experiment.cells.rows.len()).filter(move |cell| {
+            let version = self.experiment.version_of(postgres, *cell);
+            self.version.is_none() || self.version == version.as_deref()
+        })
+    }
+}
+
 /// Told what happens, as it happens.
 pub trait Progress {
     /// What runs now: an experiment's cell ("indexes=8") and phase.
@@ -55,7 +68,8 @@ pub trait Progress {
     fn unit_done(&self, experiment: &str, cell: usize, seconds: f64);
 }
 
-/// Measures what is still missing of an experiment; every cell is in the store when it returns.
+/// Measures what is still missing of an experiment on this server; every cell of it is in the store
+/// when it returns.
 pub async fn measure(
     server: &mut Server,
     fixtures: &mut Fixtures,
@@ -78,7 +92,8 @@ pub async fn measure(
     }
     let mut settled = {
         // Those of a cell are applied as it begins: the first comes first.
-        let variables = resolved.variables(experiment, 0);
+        let first = request.cells().next().unwrap_or(0);
+        let variables = resolved.variables(experiment, first);
         Settled::begin(server, article, experiment, &variables).await?
     };
     let start = StoredExperiment {

@@ -43,10 +43,10 @@ pub async fn run(
         doubts: Vec::new(),
         settled,
         opened: Vec::new(),
-        taken: 0,
+        taken: start.samples.len() as u64,
     };
     let mut samples = start.samples.clone();
-    let cells: Vec<usize> = (0..request.experiment.cells.rows.len())
+    let cells: Vec<usize> = (request.cells())
         .filter(|cell| start.samples.iter().all(|sample| sample.cell != *cell))
         .collect();
     let units = match request.experiment.order {
@@ -59,6 +59,11 @@ pub async fn run(
         Err(_) => protocol.end_all().await,
     };
     samples.extend(units.and_then(|units| ended.map(|()| units))?);
+    let mut all = 0..request.experiment.cells.rows.len();
+    if !all.all(|cell| samples.iter().any(|sample| sample.cell == cell)) {
+        // The rest is measured on another server.
+        return Ok(());
+    }
     let late = doubts::sentences(&doubts::of_runs(&samples), |cell| {
         prefix(&cell_label(request.experiment, cell))
     });

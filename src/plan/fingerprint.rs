@@ -4,7 +4,8 @@
 
 use super::{Resolved, ServerIdentity};
 use crate::article::{
-    Article, CollectSession, Experiment, Fixture, Phase, Runs, Scalar, Script, Terminator,
+    Article, CollectSession, Experiment, Fixture, Phase, PostgresSpec, Runs, Scalar, Script,
+    Terminator,
 };
 use crate::parse::sql::variables_of_text;
 use crate::record::Fingerprint;
@@ -14,20 +15,28 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Raised whenever the way things are measured changes in a manner that changes results.
 pub const PROTOCOL: u32 = 1;
 
-/// Everything the result of `experiment` depends on.
+/// Everything the result of `experiment` depends on; `servers` has one for each of the article's
+/// versions.
 pub fn of_experiment(
     article: &Article,
     experiment: &Experiment,
     resolved: &Resolved,
-    server: &ServerIdentity,
+    servers: &[ServerIdentity],
 ) -> Fingerprint {
     let mut fields = BTreeMap::new();
     let mut put = |name: String, value: String| {
         fields.insert(name, value.replace("\r\n", "\n"));
     };
     put("protocol".into(), PROTOCOL.to_string());
-    put("server".into(), describe_server(server));
     let front = &article.front_matter;
+    for server in servers {
+        if front.postgres.versions.is_empty() {
+            put("server".into(), describe_server(server));
+        } else if is_on(experiment, &front.postgres, &server.version) {
+            let name = format!("server `{}`", server.version);
+            put(name, describe_server(server));
+        }
+    }
     for (name, value) in &front.postgres.settings {
         put(format!("server setting `{name}`"), value.clone());
     }
@@ -85,6 +94,12 @@ pub fn of_fixture(article: &Article, id: &str, resolved: &Resolved) -> Fingerpri
         }
     }
     Fingerprint { fields }
+}
+
+/// Whether one of an experiment's cells is measured on this version.
+fn is_on(experiment: &Experiment, postgres: &PostgresSpec, version: &str) -> bool {
+    let mut cells = 0..experiment.cells.rows.len();
+    cells.any(|cell| experiment.version_of(postgres, cell).as_deref() == Some(version))
 }
 
 fn describe_server(server: &ServerIdentity) -> String {

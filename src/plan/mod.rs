@@ -135,7 +135,7 @@ pub enum Decision {
 pub fn plan<'a>(
     article: &'a Article,
     resolved: &Resolved,
-    server: &ServerIdentity,
+    servers: &[ServerIdentity],
     host: &str,
     force: &Force,
     stored: &dyn Fn(&Experiment) -> Vec<StoredExperiment>,
@@ -143,7 +143,7 @@ pub fn plan<'a>(
     article
         .experiments()
         .map(|experiment| {
-            let fingerprint = fingerprint::of_experiment(article, experiment, resolved, server);
+            let fingerprint = fingerprint::of_experiment(article, experiment, resolved, servers);
             let decision = if force.includes(&experiment.id.value) {
                 Decision::run(Reason::Forced)
             } else {

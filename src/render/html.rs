@@ -175,7 +175,10 @@ struct PageView<'a> {
     any_author: bool,
     author_host: Option<&'a str>,
     machines: Option<machines::MachinesView<'a>>,
+    /// `16.15`, `16.15 and 18.6`
+    versions: String,
     server: ServerView<'a>,
+    other_servers: Vec<ServerView<'a>>,
     host: HostView<'a>,
     tool: ToolView<'a>,
     params: Vec<Named<'a>>,
@@ -264,7 +267,9 @@ impl<'a> PageView<'a> {
             few_claims: claims.len() <= FEW_CLAIMS,
             claims,
             samples: samples::samples(document),
+            versions: environment.versions_text(),
             server: server_view(&environment.server),
+            other_servers: environment.other_servers.values().map(server_view).collect(),
             host: host_view(&environment.host),
             tool: ToolView {
                 tool: &environment.tool,

@@ -50,7 +50,7 @@ struct ArticleJson<'a> {
 #[derive(Serialize)]
 struct Measured<'a> {
     profile: &'a str,
-    postgres: &'a str,
+    postgres: String,
     engine: &'a str,
     host: &'a str,
     cpu: &'a str,
@@ -154,7 +154,7 @@ fn article<'a>(asked: &'a Asked<'a>, places: &Places) -> ArticleJson<'a> {
             let host = &environment.host;
             Measured {
                 profile: &judged.record.profile,
-                postgres: &environment.server.version,
+                postgres: environment.versions_text(),
                 engine: &environment.server.engine,
                 host: &host.sha256,
                 cpu: &host.cpu,

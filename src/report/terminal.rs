@@ -48,7 +48,7 @@ fn article(judged: &Judged, look: Look) -> String {
     text.push_str(&format!(
         " at profile `{}`, Postgres {}, {}\n",
         printable(&judged.record.profile),
-        printable(&server.version),
+        printable(&judged.record.environment.versions_text()),
         printable(&server.engine)
     ));
     let elsewhere = judged.verdicts.iter().any(|one| one.recorded.is_some());

@@ -69,7 +69,8 @@ fn mistakes_of_the_front_matter_are_told() {
             "---\ntitle: T\ntitle: U\npostgres: {version: 18.6, versions: [1]}\n---\n",
             &[
                 "3:1 duplicate key `title` (keep one of the two)",
-                "4:27 `versions` is not supported yet by this version (leave it out for now)",
+                "4:21 `version` and `versions` in one article (`versions: [\"16.15\", \"18.6\"]` runs every experiment on each: keep one of the two)",
+                "4:38 Postgres `1` is not pinned (pins.yaml holds `16.15` and `18.6`; `remeasure pin` adds one)",
             ],
         ),
         (

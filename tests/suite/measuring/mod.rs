@@ -8,3 +8,4 @@ mod protocol;
 mod sessions;
 mod settings;
 mod values;
+mod versions;
