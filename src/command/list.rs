@@ -8,6 +8,7 @@ use crate::chart::{CHARTS, NOTICES};
 use crate::exit_code::{Failure, Outcome};
 use crate::lint::{RULES, Rule};
 use crate::measure::instrument::INSTRUMENTS;
+use crate::measure::protocols::PROTOCOLS;
 use crate::render::FORMATS;
 use crate::report::REPORTS;
 use std::fmt::Write;
@@ -16,6 +17,7 @@ use std::fmt::Write;
 pub enum Catalogue {
     Articles,
     Instruments,
+    Protocols,
     Functions,
     Charts,
     Formats,
@@ -29,6 +31,7 @@ pub fn list(project: &Project, catalogue: Catalogue) -> Result<Outcome, Failure>
     let text = match catalogue {
         Catalogue::Articles => return articles(project),
         Catalogue::Instruments => instruments(),
+        Catalogue::Protocols => protocols(),
         Catalogue::Functions => pairs(FUNCTIONS.iter().copied()),
         Catalogue::Charts => pairs(CHARTS.iter().map(|entry| (entry.name, entry.description))),
         Catalogue::Formats => pairs(FORMATS.iter().map(|entry| (entry.name, entry.description))),
@@ -76,6 +79,22 @@ fn instruments() -> String {
             );
         }
         let _ = writeln!(text, "  disturbed by: {}\n", instrument.disturbed_by);
+    }
+    text
+}
+
+fn protocols() -> String {
+    let mut text = String::new();
+    for protocol in PROTOCOLS {
+        let _ = writeln!(
+            text,
+            "{} (PostgreSQL {} and later)\n  {}",
+            protocol.name, protocol.minimum_version, protocol.description
+        );
+        if !protocol.gives.is_empty() {
+            let _ = writeln!(text, "  gives: {}", protocol.gives);
+        }
+        let _ = writeln!(text, "  disturbed by: {}\n", protocol.disturbed_by);
     }
     text
 }

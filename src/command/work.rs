@@ -157,8 +157,7 @@ impl<'a> Work<'a> {
         };
         let mut cells = 0..experiment.cells.rows.len();
         let is_whole = self.begun.contains(&experiment.id.value) && kept.is_none();
-        cells.any(|cell| is_on(cell) && !has(cell)) && !is_whole
-            || self.is_last(server) && !is_whole
+        !is_whole && (self.is_last(server) || cells.any(|cell| is_on(cell) && !has(cell)))
     }
 
     /// The cells that are measured already: by an interrupted build, or on an earlier server of this

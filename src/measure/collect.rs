@@ -1,9 +1,11 @@
 //! What is asked after a window: `collect` phases, and the columns of `measure`'s own last result.
 
 use super::fixture;
-use super::protocol::{Protocol, State, rules};
+use super::protocol::{Protocol, rules};
+use super::protocols::Description;
 use super::sample::{RowBuilder, typed, unfit};
 use super::script::{self, Aside, Ran};
+use super::state::State;
 use super::waiting::{self, Watcher};
 use crate::article::{Collect, CollectSession};
 use crate::diagnostic::Diagnostic;
@@ -12,6 +14,14 @@ use crate::exit_code::Failure;
 use crate::quantity::Table;
 use indexmap::IndexMap;
 use std::time::Duration;
+
+pub const COLLECT: Description = Description {
+    name: "collect: {as: NAME, in: subject}",
+    description: "asked after each window: on an observer's session where `:subject_pid` is the measuring backend, with `in: subject` on the measuring one, inside a transaction that `measure` left open, with `in: NAME` on a session of that name. Without `as` it gives one row, with it any number",
+    gives: "measured.<experiment>_NAME, or columns of measured.<experiment>: those of the query",
+    minimum_version: 16,
+    disturbed_by: "other sessions of the cluster, where the query asks for more than the measuring backend; cumulative statistics, which a backend hands in up to 1 s late",
+};
 
 impl Protocol<'_> {
     pub(super) async fn collect(

@@ -2,22 +2,22 @@
 //! runs while a window is open.
 
 use super::doubts::{self, Found, Watch};
-use super::fixture::{self, author_session, create_database};
+use super::fixture;
 use super::instrument::{INSTRUMENTS, Instrument, Probe, Sessions, Window};
 use super::sample::{RowBuilder, statements_table};
 use super::sampling::Sampler;
 use super::script::{self, Aside, Ran, Rules, ScriptError};
-use super::sessions::{Belongs, NamedSessions, Opening, Under};
+use super::sessions::{Belongs, Under};
 use super::settings::{Settled, tool_session};
+use super::state::State;
 use super::waiting::{self, Watcher};
 use super::window::{self, Stop};
 use super::{Progress, Request};
-use crate::article::{Connect, Experiment, Fresh, Order, Phase, Runs, Step, Variables};
+use crate::article::{Connect, Experiment, Fresh, Order, Phase, Runs, Step};
 use crate::diagnostic::Diagnostic;
 use crate::engine::Server;
-use crate::engine::session::{Role, Session, SessionError, quote_literal};
+use crate::engine::session::{Session, SessionError};
 use crate::exit_code::Failure;
-use crate::parse::sql::expand_text;
 use crate::quantity::{Column, Value};
 use crate::record::store::{ResultWriter, StoredExperiment};
 use crate::record::{Sample, sha256_of};
@@ -107,20 +107,11 @@ pub(super) struct Protocol<'a> {
     /// Of cells that are not stored yet.
     pub(super) doubts: Vec<Found>,
     /// The experiment's settings, as they stand on the server.
-    settled: &'a mut Settled,
+    pub(super) settled: &'a mut Settled,
     /// Backends of named sessions, whether or not they have ended.
-    opened: Vec<i32>,
+    pub(super) opened: Vec<i32>,
     /// How many runs were measured.
     taken: u64,
-}
-
-/// A cell in progress: its database, connections and variables.
-pub(super) struct State {
-    pub(super) database: String,
-    pub(super) subject: Session,
-    pub(super) observer: Session,
-    pub(super) variables: Variables,
-    pub(super) named: NamedSessions,
 }
 
 impl Protocol<'_> {
@@ -280,26 +271,6 @@ impl Protocol<'_> {
         self.set_up(cell, state).await
     }
 
-    /// Brings the server to the settings of a cell. Whether it was started anew for them comes back.
-    async fn settle(&mut self, cell: usize, variables: &Variables) -> Result<bool, Failure> {
-        let Request {
-            article,
-            experiment,
-            ..
-        } = *self.request;
-        if !self.settled.differs(experiment, variables) {
-            return Ok(false);
-        }
-        self.activity(cell, "settings");
-        self.settled
-            .change(self.server, article, experiment, variables)
-            .await?;
-        if self.settled.restarts() {
-            self.control = tool_session(self.server).await?;
-        }
-        Ok(self.settled.restarts())
-    }
-
     /// Before run 2 and later: back to fixture and setup, or to a new session, as declared.
     async fn renew(&mut self, cell: usize, run: u32, state: State) -> Result<State, Failure> {
         if run == 1 {
@@ -312,91 +283,6 @@ impl Protocol<'_> {
             return self.begin_cell(cell, None).await;
         }
         Ok(state)
-    }
-
-    async fn fresh_state(&mut self, cell: usize, variables: Variables) -> Result<State, Failure> {
-        self.activity(cell, "clone");
-        let experiment = self.request.experiment;
-        let database = format!("cell_{cell}");
-        let template = experiment
-            .fixture
-            .as_ref()
-            .map(|id| fixture::database(&id.value));
-        let article = self.request.article;
-        create_database(self.server, article, &database, template.as_deref()).await?;
-        self.connect(database, variables).await
-    }
-
-    /// Opens the sessions of a state.
-    async fn connect(&mut self, database: String, variables: Variables) -> Result<State, Failure> {
-        let observer = author_session(self.server, self.request.article, &database).await?;
-        let subject = self.subject(&database, &variables).await?;
-        let names = self.request.experiment.session_names();
-        let named = NamedSessions::open(self.opening(&database), &names).await?;
-        self.opened.extend(named.pids());
-        Ok(State {
-            database,
-            subject,
-            observer,
-            variables,
-            named,
-        })
-    }
-
-    pub(super) fn opening<'s>(&'s self, database: &'s str) -> Opening<'s> {
-        Opening {
-            server: self.server,
-            article: self.request.article,
-            database,
-        }
-    }
-
-    /// Ends every named session of this experiment, also in the middle of a statement.
-    async fn end_all(&mut self) -> Result<(), Failure> {
-        if self.opened.is_empty() {
-            return Ok(());
-        }
-        let pids: Vec<String> = self.opened.iter().map(i32::to_string).collect();
-        let sql = format!(
-            "SELECT pg_catalog.pg_terminate_backend(pid, 5000) FROM pg_catalog.pg_stat_activity \
-             WHERE pid IN ({}) AND usename = {} AND backend_type = 'client backend'",
-            pids.join(", "),
-            quote_literal(Role::Author.name())
-        );
-        self.control
-            .execute(&sql)
-            .await
-            .map(drop)
-            .map_err(Failure::from)
-    }
-
-    /// A new measuring session with the experiment's session settings.
-    async fn subject(&self, database: &str, variables: &Variables) -> Result<Session, Failure> {
-        let article = self.request.article;
-        let mut session = author_session(self.server, article, database).await?;
-        for (name, value) in &self.request.experiment.session {
-            let place = |diagnostic: Diagnostic| {
-                Failure::article(diagnostic.at(&article.source, value.span))
-            };
-            let text = expand_text(&value.value, variables).map_err(place)?;
-            let set = format!(
-                "SELECT pg_catalog.set_config({}, {}, false)",
-                quote_literal(name),
-                quote_literal(&text)
-            );
-            match session.execute(&set).await {
-                Ok(_) => {}
-                Err(SessionError::Sql(error)) => {
-                    let diagnostic = Diagnostic::error(format!(
-                        "Postgres: {} (SQLSTATE {})",
-                        error.message, error.sqlstate
-                    ));
-                    return Err(place(script::with_postgres_words(diagnostic, &error, None)));
-                }
-                Err(lost) => return Err(lost.into()),
-            }
-        }
-        Ok(session)
     }
 
     async fn set_up(&mut self, cell: usize, mut state: State) -> Result<State, Failure> {
@@ -630,7 +516,13 @@ impl Protocol<'_> {
         let experiment = self.request.experiment;
         let rules = rules(self.request);
         let pid = state.subject.backend_pid();
+        let control = match state.named.is_empty() {
+            true => None,
+            false => Some(tool_session(self.server).await?),
+        };
         let backends = state.named.backends(pid);
+        // What is measured has the rest of the state to itself.
+        let mut named = std::mem::take(&mut state.named);
         let aside = Aside {
             server_clock: Some(&mut self.control),
             watcher: Some(Watcher {
@@ -640,8 +532,9 @@ impl Protocol<'_> {
         };
         let (subject, variables) = (&mut state.subject, &mut state.variables);
         let measured = script::run(subject, &experiment.measure.script, variables, rules, aside);
-        let measured =
-            window::alongside(measured, samplers, &mut state.named, self.server, pid).await?;
+        let measured = window::alongside(measured, samplers, &mut named, control, pid).await;
+        state.named = named;
+        let measured = measured?;
         let expected = experiment.expect_error.as_ref();
         match (measured, expected) {
             (Ok(ran), None) => Ok(ran),
@@ -717,15 +610,6 @@ impl Protocol<'_> {
         }
         self.discard(state).await?;
         Ok(None)
-    }
-
-    async fn discard(&mut self, state: State) -> Result<(), Failure> {
-        let database = state.database.clone();
-        drop(state);
-        self.server
-            .drop_database(&database)
-            .await
-            .map_err(Failure::from)
     }
 }
 

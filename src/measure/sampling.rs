@@ -3,6 +3,7 @@
 //! Question k is due k times `every` after the window has begun. Where an answer takes longer the
 //! questions that were due meanwhile are missed: they are counted, the others stay where they are.
 
+use super::protocols::Description;
 use super::sample::{typed, unfit};
 use super::script::{self, Aside, Ran, Rules, ScriptError};
 use super::sessions::{Opening, beside};
@@ -15,6 +16,14 @@ use crate::source::Source;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
+
+pub const SAMPLE: Description = Description {
+    name: "sample: {every: 100ms, as: NAME}",
+    description: "asked again and again on a connection of its own while `measure` runs; question k is due k times `every` after the window has begun. Asked once before it, unrecorded. Each statement is a transaction of its own, so that statistics are never those of the question before",
+    gives: "measured.<experiment>_NAME: sample [number k], at_ms [ms since the window began, client clock], the query's columns; in measured.<experiment>: NAME_samples and NAME_missed [count]",
+    minimum_version: 16,
+    disturbed_by: "a query that takes longer than `every`: the questions that were due meanwhile are missed, counted and a doubt; the sampling backend itself, which takes CPU time and shows in pg_stat_activity",
+};
 
 /// One `sample` of one window.
 pub struct Sampler<'a> {

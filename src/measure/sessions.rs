@@ -6,6 +6,7 @@
 //! where that does not help its session is terminated.
 
 use super::fixture::{self, author_session};
+use super::protocols::Description;
 use super::script::{self, Aside, Rules, ScriptError};
 use super::waiting::{self, Backends, Watcher};
 use crate::article::{Article, Scalar, Step, Variables};
@@ -19,6 +20,22 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
+
+pub const IN: Description = Description {
+    name: "<phase>: {in: NAME}",
+    description: "a phase on a session of that name, opened before the first phase: waited for, in the order written. `measure: {in: NAME}` before `measure` runs before each window, behind it after each window and before `collect`; `expect_error` is the SQLSTATE it must raise. What `measure` phases leave open is rolled back after the run, what `setup` leaves open stays",
+    gives: "",
+    minimum_version: 16,
+    disturbed_by: "what it writes before the window is not in it, but the checkpoint and vacuum state that it leaves is",
+};
+
+pub const BACKGROUND: Description = Description {
+    name: "<phase>: {in: NAME, background: true}",
+    description: "a phase that is not waited for: a blocker, a concurrent writer. One of `measure` begins before the window and ends with its run, one of `setup` or `warmup` ends with its state; what still runs then has 250 ms, is cancelled, and after 10 s its session is terminated. An error in it is told at its place and ends the run",
+    gives: "",
+    minimum_version: 16,
+    disturbed_by: "counters of the whole cluster (`wal`, pg_stat_wal, pg_stat_io) count what it does as well; it takes CPU time from what is measured",
+};
 
 /// What a background phase has to end by itself once nobody needs it any more.
 const GRACE: Duration = Duration::from_millis(250);
@@ -97,6 +114,15 @@ pub struct Under<'a> {
     pub note: String,
 }
 
+impl Default for NamedSessions {
+    fn default() -> Self {
+        Self {
+            named: IndexMap::new(),
+            trouble: mpsc::unbounded_channel(),
+        }
+    }
+}
+
 impl NamedSessions {
     pub async fn open(opening: Opening<'_>, names: &[&str]) -> Result<Self, Failure> {
         let mut named = IndexMap::new();
@@ -111,7 +137,7 @@ impl NamedSessions {
         }
         Ok(Self {
             named,
-            trouble: mpsc::unbounded_channel(),
+            ..Self::default()
         })
     }
 

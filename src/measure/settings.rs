@@ -1,5 +1,6 @@
 //! Server settings of an experiment: applied by reload or restart as each needs, read back, undone.
 
+use super::protocols::Description;
 use crate::article::{Article, Experiment, Variables};
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::engine::session::{Role, Session, SessionError, quote_identifier, quote_literal};
@@ -9,6 +10,14 @@ use crate::parse::sql::{expand_text, variables_of_text};
 use crate::quantity::{Column, Table, Value};
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+pub const SETTINGS: Description = Description {
+    name: "settings, session",
+    description: "server settings of one experiment, or of each cell where they name a matrix column: reloaded, or the server restarted where one needs it; read back, and undone. Settings of the measuring session are its own",
+    gives: "of cells: measured.<experiment>_settings: name, setting (as the server says)",
+    minimum_version: 16,
+    disturbed_by: "a restart, after which shared buffers are empty: warm up, or load in `setup`",
+};
 
 /// The database of the tool's own connections.
 pub const TOOL_DATABASE: &str = "postgres";

@@ -1,6 +1,7 @@
 //! Waiting for one another, with a deadline: [`until`] asks for a phase's `wait_until`, a
 //! [`Watcher`] tells who waits for whom when something takes too long.
 
+use super::protocols::Description;
 use super::script::{Rules, with_postgres_words};
 use crate::article::Variables;
 use crate::diagnostic::Diagnostic;
@@ -9,6 +10,14 @@ use crate::exit_code::Failure;
 use crate::parse::sql::expand_text;
 use crate::source::Spanned;
 use std::time::{Duration, Instant};
+
+pub const WAIT_UNTIL: Description = Description {
+    name: "<phase>: {wait_until: CONDITION}",
+    description: "a phase begins once this SQL of a boolean is true: asked every 5 ms, each time in a transaction of its own, on a session that does nothing else; `:subject_pid` and `:NAME_pid` are the backends. After the experiment's `timeout` it is an error that tells which session waits for which",
+    gives: "",
+    minimum_version: 16,
+    disturbed_by: "what is true for less than 5 ms, which may not be seen; its questions cost CPU until it is true, for `measure` all of them before the window",
+};
 
 /// What the measuring session and those that an experiment names are called, by their backends.
 #[derive(Clone, Debug, Default)]

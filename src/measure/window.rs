@@ -2,13 +2,13 @@
 //! one of them fails.
 
 use super::doubts::{Found, Kind};
-use super::protocol::{Protocol, State, rules};
+use super::protocol::{Protocol, rules};
 use super::sample::RowBuilder;
 use super::sampling::Sampler;
 use super::sessions::{Belongs, NamedSessions, Opening};
-use super::settings::tool_session;
+use super::state::State;
 use super::waiting::{self, Watcher};
-use crate::engine::Server;
+use crate::engine::session::Session;
 use crate::exit_code::Failure;
 use crate::quantity::{Column, Table, Value};
 use futures_util::future::join_all;
@@ -31,12 +31,13 @@ impl From<Failure> for Stop {
 }
 
 /// Runs what is measured with its samplers. When something in the background fails it is cancelled:
-/// it may wait for that very thing.
+/// it may wait for that very thing. `control` is where that is asked for, of experiments that name
+/// sessions.
 pub async fn alongside<T>(
     measured: impl Future<Output = T>,
     samplers: &mut [Sampler<'_>],
     named: &mut NamedSessions,
-    server: &Server,
+    control: Option<Session>,
     subject: i32,
 ) -> Result<T, Stop> {
     let (over, listens) = watch::channel(false);
@@ -46,7 +47,9 @@ pub async fn alongside<T>(
             biased;
             result = &mut measured => Ok(result),
             () = named.trouble() => {
-                let mut control = tool_session(server).await?;
+                let Some(mut control) = control else {
+                    return Err(Failure::internal("trouble without a session of that name").into());
+                };
                 loop {
                     let cancel = format!("SELECT pg_catalog.pg_cancel_backend({subject})");
                     control.execute(&cancel).await.map_err(Failure::from)?;

@@ -70,7 +70,7 @@ fn mistakes_of_the_front_matter_are_told() {
             &[
                 "3:1 duplicate key `title` (keep one of the two)",
                 "4:21 `version` and `versions` in one article (`versions: [\"16.15\", \"18.6\"]` runs every experiment on each: keep one of the two)",
-                "4:38 Postgres `1` is not pinned (pins.yaml holds `16.15` and `18.6`; `remeasure pin` adds one)",
+                "4:38 Postgres `1` is not pinned (did you mean `18.6`? pins.yaml holds `16.15` and `18.6`)",
             ],
         ),
         (
@@ -239,6 +239,7 @@ fn mistakes_in_blocks_are_told() {
             vec![
                 "7:12 `background` is for a session of its own (name a session for it: `{in: writer, background: true}`)",
                 "9:14 `expect_error` is for a session of its own (what `measure` must raise is an option of the experiment: `--| expect_error: …`)",
+                "11:5 a second `setup` phase (an experiment has one of each, any number of `collect` and `sample`, and more of them with `in:` on sessions of their own)",
                 "11:17 `observer` is the session that `collect` asks on (give the session another name)",
             ],
         ),
