@@ -9,7 +9,7 @@ use super::script::{self, Aside, Ran, Rules, ScriptError};
 use super::sessions::{Opening, beside};
 use crate::article::{Sampling, Variables};
 use crate::diagnostic::Diagnostic;
-use crate::engine::session::{Session, StatementResult};
+use crate::engine::session::{KEPT_ROWS, Session, StatementResult};
 use crate::exit_code::Failure;
 use crate::quantity::{Column, Table, Value};
 use crate::source::Source;
@@ -181,6 +181,10 @@ impl<'a> Sampler<'a> {
                     .map(|(cell, column)| Value::from_postgres(cell.as_deref(), &column.type_name));
                 table.rows.push(key.iter().cloned().chain(cells).collect());
             }
+        }
+        not_kept += table.rows.len().saturating_sub(KEPT_ROWS) as u64;
+        if not_kept > 0 {
+            not_kept += table.rows.len().min(KEPT_ROWS) as u64;
         }
         let all = StatementResult {
             rows_not_kept: not_kept,

@@ -166,10 +166,26 @@ impl NamedSessions {
         }
     }
 
+    /// Variables as a script leaves them, but for the processes that it was told.
+    fn keep(&self, into: &mut Variables, from: Variables) {
+        let mut told = Variables::new();
+        self.name_in(&mut told, 0);
+        for (name, value) in from {
+            if !told.contains_key(&name) {
+                into.insert(name, value);
+            }
+        }
+    }
+
     /// Waits until something in the background has failed.
     pub async fn trouble(&mut self) {
         // The sender lives as long as this: it never ends by itself.
         let _ = self.trouble.1.recv().await;
+    }
+
+    /// Whether something in the background has failed by itself since that was last asked for.
+    pub fn is_in_trouble(&mut self) -> bool {
+        self.trouble.1.try_recv().is_ok()
     }
 
     /// The session of that name, once it is free.
@@ -228,7 +244,7 @@ impl NamedSessions {
         }
         let played = step_on(session, step, &mut variables, under.rules, watcher).await;
         // What `\gset` kept is for the phases that come after, as on the measuring session.
-        keep(under.variables, variables);
+        self.keep(under.variables, variables);
         played.map_err(|error| error.failure(note))
     }
 
@@ -348,15 +364,6 @@ impl NamedSessions {
             }
         }
         Ok(())
-    }
-}
-
-/// Variables that a script set, without the names of processes.
-fn keep(into: &mut Variables, from: Variables) {
-    for (name, value) in from {
-        if into.contains_key(&name) || !name.ends_with("_pid") {
-            into.insert(name, value);
-        }
     }
 }
 

@@ -137,9 +137,12 @@ impl<'a> Protocol<'a> {
         run: Result<T, Stop>,
         state: &mut State,
     ) -> Result<T, Failure> {
+        // What failed in the background may be why the run did.
+        let is_consequence = matches!(run, Err(Stop::Failed(_))) && state.named.is_in_trouble();
         let ended = self.end_background(state, Belongs::ToRun).await;
         match (run, ended) {
             (Ok(run), Ok(())) => Ok(run),
+            (Err(Stop::Failed(_)), Err(failure)) if is_consequence => Err(failure),
             // What follows from a failure is not told beside it.
             (Err(Stop::Failed(failure)), _) | (_, Err(failure)) => Err(failure),
             (Err(Stop::Trouble), Ok(())) => {
@@ -166,6 +169,10 @@ impl<'a> Protocol<'a> {
             database: &state.database,
         };
         state.named.end(opening, &mut self.control, of).await?;
+        // One that was terminated is another now.
+        let others = state.named.pids();
+        let others: Vec<i32> = others.filter(|pid| !self.opened.contains(pid)).collect();
+        self.opened.extend(others);
         let experiment = self.request.experiment;
         let of_run = [
             &experiment.before,

@@ -117,7 +117,25 @@ pub fn experiment(
     };
     fields.finish(&PHASES);
     tell_adaptive_without_time(&experiment, problems);
+    tell_background_of_all_cells(&experiment, problems);
     experiment
+}
+
+/// The states of interleaved cells stand at the same time: what runs on one of them in the
+/// background would run beside the windows of all.
+fn tell_background_of_all_cells(experiment: &Experiment, problems: &Problems) {
+    if experiment.order == Order::Sequential {
+        return;
+    }
+    let of_state = experiment.setup.iter().chain(&experiment.warmup);
+    for step in of_state.filter(|step| step.background) {
+        problems.error(
+            step.phase.span,
+            "this would run in the background of all cells at once",
+            "take `order: sequential`, or begin it with each run: \
+             `measure: {in: …, background: true}`",
+        );
+    }
 }
 
 fn fresh(node: Option<&Node>, problems: &Problems) -> Fresh {

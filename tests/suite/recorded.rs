@@ -361,6 +361,8 @@ fn every_field_of_a_record_is_documented() {
         "experiments.*.doubts[].advice",
         "environment.server.container",
         "environment.server.container.*",
+        "environment.other_servers",
+        "environment.other_servers.*",
         "claims.*.comparison",
         "claims.*.comparison.interval",
         "claims.*.comparison.runs",

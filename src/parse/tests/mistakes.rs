@@ -249,7 +249,15 @@ fn mistakes_in_blocks_are_told() {
             ),
             vec![
                 "9:5 a second `setup` phase (an experiment has one of each, any number of `collect` and `sample`, and more of them with `in:` on sessions of their own)",
-                "16:16 unknown variable `:subject_pid` (did you mean `b_pid`?)",
+                "16:16 unknown variable `:subject_pid` (known here: `rows`, `name`, `b_pid`; add it under `params:` or in the experiment's `matrix:`)",
+            ],
+        ),
+        (
+            e(
+                "--| order: shuffle\n--| setup: {in: w, background: true}\nSELECT 0;\n--| measure:\nSELECT 1;",
+            ),
+            vec![
+                "8:5 this would run in the background of all cells at once (take `order: sequential`, or begin it with each run: `measure: {in: …, background: true}`)",
             ],
         ),
         (

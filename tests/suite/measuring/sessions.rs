@@ -190,6 +190,11 @@ SELECT count(*) AS held FROM pg_locks WHERE pid = pg_backend_pid() AND relation 
         let record = built(&on(version, body));
         assert_eq!(measured(&record, "deadlock", "held"), ["2"]);
     }
+    // Postgres speaks of processes.
+    let said = refused(&body.replace("--| expect_error: 40P01\n", ""), 2);
+    assert!(said.contains("deadlock detected"), "{said}");
+    assert!(said.contains(" is session `other`"), "{said}");
+    assert!(said.contains(" is the measuring session"), "{said}");
 }
 
 #[test]
