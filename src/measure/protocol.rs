@@ -287,6 +287,7 @@ impl Protocol<'_> {
 
     async fn set_up(&mut self, cell: usize, mut state: State) -> Result<State, Failure> {
         let experiment = self.request.experiment;
+        state.named.name_others_in(&mut state.variables);
         for step in &experiment.setup {
             self.activity(cell, "setup");
             self.step(cell, "setup", step, &mut state).await?;

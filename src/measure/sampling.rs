@@ -98,8 +98,8 @@ impl<'a> Sampler<'a> {
         Ok(sampler)
     }
 
-    /// Asks until it is told that the window is over.
-    pub async fn run(&mut self, mut over: watch::Receiver<bool>) {
+    /// Asks until it is told when the window ended.
+    pub async fn run(&mut self, mut over: watch::Receiver<Option<Instant>>) {
         let began = Instant::now();
         let every = self.sampling.every;
         let mut due = 1;
@@ -107,13 +107,13 @@ impl<'a> Sampler<'a> {
             let wait = every.saturating_mul(due).saturating_sub(began.elapsed());
             tokio::select! {
                 biased;
-                _ = over.wait_for(|over| *over) => break,
+                _ = over.wait_for(Option::is_some) => break,
                 () = tokio::time::sleep(wait) => {}
             }
             let asked = began.elapsed();
             match self.ask().await {
                 // What was answered afterwards may have seen what came afterwards.
-                Ok(_) if *over.borrow() => break,
+                Ok(_) if over.borrow().is_some() => break,
                 Ok(ran) => self.answers.push(Answer {
                     number: u64::from(due),
                     asked,
@@ -130,8 +130,9 @@ impl<'a> Sampler<'a> {
             self.missed += u64::from(next.saturating_sub(due + 1));
             due = next.max(due + 1);
         }
-        // Those that were due while the last question was still open.
-        let whole = began.elapsed().as_nanos() / every.as_nanos().max(1);
+        // Those that were due within the window while the last question was still open.
+        let ended = over.borrow().unwrap_or_else(Instant::now);
+        let whole = ended.saturating_duration_since(began).as_nanos() / every.as_nanos().max(1);
         let due_in_all = u64::try_from(whole).unwrap_or(u64::MAX);
         self.missed += due_in_all.saturating_sub(u64::from(due) - 1);
     }

@@ -159,10 +159,16 @@ impl NamedSessions {
 
     /// `:subject_pid`, and `:NAME_pid` for each of them.
     pub fn name_in(&self, variables: &mut Variables, subject: i32) {
-        let pid = |pid: i32| Scalar::Number(pid.into());
-        variables.insert("subject_pid".to_owned(), pid(subject));
+        let subject = Scalar::Number(subject.into());
+        variables.insert("subject_pid".to_owned(), subject);
+        self.name_others_in(variables);
+    }
+
+    /// `:NAME_pid` for each of them, which the measuring session knows too.
+    pub fn name_others_in(&self, variables: &mut Variables) {
         for (name, named) in &self.named {
-            variables.insert(format!("{name}_pid"), pid(named.pid));
+            let pid = Scalar::Number(named.pid.into());
+            variables.insert(format!("{name}_pid"), pid);
         }
     }
 

@@ -14,7 +14,7 @@ use crate::quantity::{Column, Table, Value};
 use futures_util::future::join_all;
 use indexmap::IndexMap;
 use std::pin::pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
 /// Why a run came to nothing.
@@ -40,7 +40,7 @@ pub async fn alongside<T>(
     control: Option<Session>,
     subject: i32,
 ) -> Result<T, Stop> {
-    let (over, listens) = watch::channel(false);
+    let (over, listens) = watch::channel(None);
     let measured = async {
         let mut measured = pin!(measured);
         let result = tokio::select! {
@@ -61,7 +61,7 @@ pub async fn alongside<T>(
             }
         };
         // Without samplers nobody listens.
-        let _ = over.send(true);
+        let _ = over.send(Some(Instant::now()));
         result
     };
     let sampled = join_all(
@@ -83,6 +83,7 @@ impl<'a> Protocol<'a> {
         state: &mut State,
     ) -> Result<(), Failure> {
         let experiment = self.request.experiment;
+        state.named.name_others_in(&mut state.variables);
         for step in &experiment.before {
             self.step(cell, "measure", step, state).await?;
         }
