@@ -135,8 +135,8 @@ fn each_cell_is_measured_on_its_version_and_claims_on_the_first() {
         "{}",
         status.stdout
     );
-    std::fs::remove_dir_all(project.path("articles/.remeasure")).unwrap();
-    let afresh = project.run(&["check", "--force", "a"]);
+    std::fs::remove_dir_all(project.path(".remeasure")).unwrap();
+    let afresh = project.run(&["check", "a", "--force"]);
     assert_eq!(afresh.code, 0, "{}{}", afresh.stdout, afresh.stderr);
     project.edit("[\"16.15\", \"18.6\"]", "[\"18.6\", \"16.15\"]");
     let swapped = project.run(&["check", "--recorded", "a"]);
