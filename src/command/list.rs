@@ -9,6 +9,7 @@ use crate::exit_code::{Failure, Outcome};
 use crate::lint::{RULES, Rule};
 use crate::measure::client::CLIENTS;
 use crate::measure::instrument::{ColumnDescription, INSTRUMENTS};
+use crate::measure::protocols::PROTOCOLS;
 use crate::render::FORMATS;
 use crate::report::REPORTS;
 use std::fmt::Write;
@@ -18,6 +19,7 @@ pub enum Catalogue {
     Articles,
     Instruments,
     Clients,
+    Protocols,
     Functions,
     Charts,
     Formats,
@@ -32,6 +34,7 @@ pub fn list(project: &Project, catalogue: Catalogue) -> Result<Outcome, Failure>
         Catalogue::Articles => return articles(project),
         Catalogue::Instruments => instruments(),
         Catalogue::Clients => clients(),
+        Catalogue::Protocols => protocols(),
         Catalogue::Functions => pairs(FUNCTIONS.iter().copied()),
         Catalogue::Charts => pairs(CHARTS.iter().map(|entry| (entry.name, entry.description))),
         Catalogue::Formats => pairs(FORMATS.iter().map(|entry| (entry.name, entry.description))),
@@ -54,7 +57,7 @@ fn articles(project: &Project) -> Result<Outcome, Failure> {
             "{}  {} (Postgres {}, {} experiments, {} claims)",
             article.slug,
             article.front_matter.title.text,
-            article.front_matter.postgres.version.value,
+            article.front_matter.postgres.versions_text(),
             article.experiments().count(),
             article.claims().count()
         );
@@ -123,6 +126,22 @@ fn clients() -> String {
             let _ = writeln!(text, "  args: {arguments}");
         }
         let _ = writeln!(text, "  disturbed by: {}\n", client.disturbed_by);
+    }
+    text
+}
+
+fn protocols() -> String {
+    let mut text = String::new();
+    for protocol in PROTOCOLS {
+        let _ = writeln!(
+            text,
+            "{} (PostgreSQL {} and later)\n  {}",
+            protocol.name, protocol.minimum_version, protocol.description
+        );
+        if !protocol.gives.is_empty() {
+            let _ = writeln!(text, "  gives: {}", protocol.gives);
+        }
+        let _ = writeln!(text, "  disturbed by: {}\n", protocol.disturbed_by);
     }
     text
 }

@@ -83,6 +83,9 @@ impl StatementResult {
 /// right, but its later rows are only counted.
 pub const KEPT_ROWS: usize = 1_000_000;
 
+/// How long is waited for what is done when a statement takes too long.
+const LATE: Duration = Duration::from_secs(5);
+
 /// `name` as an identifier in SQL.
 pub fn quote_identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
@@ -275,8 +278,19 @@ impl Session {
         sql: &str,
         timeout: Duration,
     ) -> Result<StatementResult, SessionError> {
+        self.execute_within_or(sql, timeout, async {}).await
+    }
+
+    /// The same; `late` is done when the time is over, before the statement is cancelled: what it
+    /// waits for can still be seen then.
+    pub async fn execute_within_or(
+        &mut self,
+        sql: &str,
+        timeout: Duration,
+        late: impl Future<Output = ()>,
+    ) -> Result<StatementResult, SessionError> {
         match &mut self.connection {
-            Connection::Postgres(postgres) => postgres.execute_within(sql, timeout).await,
+            Connection::Postgres(postgres) => postgres.execute_within(sql, timeout, late).await,
             Connection::Fake(fake) => fake.execute_within(sql, timeout),
         }
     }
@@ -435,6 +449,7 @@ impl Postgres {
         &self,
         sql: &str,
         timeout: Duration,
+        late: impl Future<Output = ()>,
     ) -> Result<StatementResult, SessionError> {
         refuse_copy(sql)?;
         let mut run = pin!(self.run(sql));
@@ -446,7 +461,11 @@ impl Postgres {
         match in_time {
             Some(Ok(answer)) => Ok(answer.into_result(sql)),
             Some(Err(error)) => Err(self.session_error(&error).await),
-            None => Err(self.cancel(run, timeout).await),
+            None => {
+                // Who is asked may not answer either.
+                let _ = tokio::time::timeout(LATE, late).await;
+                Err(self.cancel(run, timeout).await)
+            }
         }
     }
 

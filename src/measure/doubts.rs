@@ -8,7 +8,7 @@ mod found;
 mod plans;
 mod runs;
 
-pub use found::{Found, sentences};
+pub use found::{Found, Kind, sentences};
 pub use plans::doubts as of_plans;
 pub use runs::doubts as of_runs;
 
@@ -17,7 +17,6 @@ use crate::article::Experiment;
 use crate::engine::session::Session;
 use crate::parse::sql::words;
 use cpu::CpuState;
-use found::Kind;
 
 /// Below this the clock and the round trip are a visible share of what is timed.
 const TOO_SHORT_MS: f64 = 1.0;

@@ -10,12 +10,12 @@ use super::instruments::{instruments, tell_nothing_to_explain};
 use super::matrix::cells;
 use super::problems::Problems;
 use super::protocol::{runs, sqlstate, timeout};
-use super::read::{Fields, not_supported_yet};
+use super::read::Fields;
 use super::sql;
 use super::yaml::{Entry, Node, Value};
 use crate::article::{
     Client, Collect, CollectSession, Connect, Experiment, Fixture, Fresh, Order, Phase, Runs,
-    Script,
+    Sampling, Script, Step,
 };
 use crate::source::{Extract, Span, Spanned};
 use indexmap::IndexMap;
@@ -74,7 +74,7 @@ pub fn experiment(
         warmup_runs: fields
             .take("warmup")
             .and_then(|node| problems.count_of(node, 0))
-            .unwrap_or(u32::from(phases.warmup.is_some())),
+            .unwrap_or(u32::from(!phases.warmup.is_empty())),
         fresh,
         connect: fields
             .take("connect")
@@ -111,6 +111,10 @@ pub fn experiment(
         setup: phases.setup,
         warmup: phases.warmup,
         measure: phases.measure,
+        before: phases.before,
+        after: phases.after,
+        background: phases.background,
+        samples: phases.samples,
         collects: phases.collects,
         teardown: phases.teardown,
     };
@@ -119,7 +123,25 @@ pub fn experiment(
     let measure = &experiment.measure;
     tell_nothing_to_explain(&experiment.instruments, measure, known, problems);
     tell_what_pgbench_cannot_do(&experiment, problems);
+    tell_background_of_all_cells(&experiment, problems);
     experiment
+}
+
+/// The states of interleaved cells stand at the same time: what runs on one of them in the
+/// background would run beside the windows of all.
+fn tell_background_of_all_cells(experiment: &Experiment, problems: &Problems) {
+    if experiment.order == Order::Sequential {
+        return;
+    }
+    let of_state = experiment.setup.iter().chain(&experiment.warmup);
+    for step in of_state.filter(|step| step.background) {
+        problems.error(
+            step.phase.span,
+            "this would run in the background of all cells at once",
+            "take `order: sequential`, or begin it with each run: \
+             `measure: {in: …, background: true}`",
+        );
+    }
 }
 
 fn fresh(node: Option<&Node>, problems: &Problems) -> Fresh {
@@ -136,13 +158,20 @@ fn order(node: Option<&Node>, fresh: Fresh, problems: &Problems) -> Order {
     let choices = [
         ("sequential", Order::Sequential),
         ("interleave", Order::Interleave),
+        ("shuffle", Order::Shuffle),
     ];
     let order = node.and_then(|node| problems.choice(node, &choices));
-    if let (Some(node), Some(Order::Interleave), Fresh::Never) = (node, order, fresh) {
+    if let (Some(node), Some(order @ (Order::Interleave | Order::Shuffle)), Fresh::Never) =
+        (node, order, fresh)
+    {
+        let (word, done) = match order {
+            Order::Shuffle => ("shuffle", "shuffled"),
+            _ => ("interleave", "interleaved"),
+        };
         problems.error(
             node.span,
-            "cells that build on one another cannot be interleaved",
-            "take `order: interleave` away, or `fresh: never`",
+            format!("cells that build on one another cannot be {done}"),
+            format!("take `order: {word}` away, or `fresh: never`"),
         );
     }
     order.unwrap_or(Order::Sequential)
@@ -246,12 +275,17 @@ pub fn split(extract: &Extract, problems: &Problems) -> Script {
 
 // ---- phases -----------------------------------------------------------------------------------
 
+#[derive(Default)]
 struct Phases {
-    setup: Option<Phase>,
-    warmup: Option<Phase>,
+    setup: Vec<Step>,
+    warmup: Vec<Step>,
     measure: Phase,
+    before: Vec<Step>,
+    after: Vec<Step>,
+    background: Vec<Step>,
+    samples: Vec<Sampling>,
     collects: Vec<Collect>,
-    teardown: Option<Phase>,
+    teardown: Vec<Step>,
 }
 
 /// Whether a key begins a phase. `warmup: 2` is an option: how often `measure` runs before.
@@ -263,17 +297,8 @@ fn phase_name(entry: &Entry) -> Option<&'static str> {
 }
 
 fn phases(fence: &Fence, sections: &Sections, problems: &Problems) -> Phases {
-    let mut phases = Phases {
-        setup: None,
-        warmup: None,
-        measure: Phase {
-            script: Script::default(),
-            client: Client::default(),
-            span: fence.span,
-        },
-        collects: Vec::new(),
-        teardown: None,
-    };
+    let mut phases = Phases::default();
+    phases.measure.span = fence.span;
     let before = problems.count();
     let all = || {
         sections
@@ -347,51 +372,82 @@ fn read_phase(
 ) {
     let span = entry.key.span;
     let before = problems.count();
-    let PhaseOptions {
-        as_name,
-        session,
-        script,
-        client,
-    } = phase_options(name, entry, sql, problems);
+    let options = phase_options(name, entry, sql, problems);
     let read_well = problems.count() == before;
-    let nothing = match client.program() {
+    let nothing = match options.client.program() {
         Some(script) => script.body.text.trim().is_empty(),
-        None => script.statements.is_empty(),
+        None => options.script.statements.is_empty(),
     };
-    if read_well && nothing && !needs_no_sql(&client) && name != "sample" {
+    if read_well && nothing && !needs_no_sql(&options.client) {
         phase_without_sql(name, entry.key.span, problems);
     }
     let phase = Phase {
-        script,
-        client,
+        script: options.script,
+        client: options.client,
         span,
+        wait_until: options.wait_until,
+    };
+    let step = Step {
+        phase,
+        session: options.session,
+        background: options.background,
+        expect_error: options.expect_error,
     };
     let first = match name {
-        "setup" => phases.setup.replace(phase).map(|phase| phase.span),
-        "warmup" => phases.warmup.replace(phase).map(|phase| phase.span),
-        "teardown" => phases.teardown.replace(phase).map(|phase| phase.span),
-        "measure" => {
-            phases.measure = phase;
+        "setup" => add_step(&mut phases.setup, step),
+        "warmup" => add_step(&mut phases.warmup, step),
+        "teardown" => add_step(&mut phases.teardown, step),
+        "measure" if step.session.is_none() => {
+            phases.measure = step.phase;
             measured.replace(span)
+        }
+        "measure" => {
+            let place = match (step.background, &measured) {
+                (true, _) => &mut phases.background,
+                (false, None) => &mut phases.before,
+                (false, Some(_)) => &mut phases.after,
+            };
+            place.push(step);
+            None
         }
         "collect" => {
             phases.collects.push(Collect {
-                name: as_name,
-                session,
-                phase,
+                name: options.name,
+                session: match step.session {
+                    None => CollectSession::Observer,
+                    Some(name) if name.value == SUBJECT => CollectSession::Subject,
+                    Some(name) => CollectSession::Named(name.value),
+                },
+                phase: step.phase,
             });
             None
         }
-        _ => None,
+        _ => {
+            if let (Some(name), Some(every)) = (options.name, options.every) {
+                let phase = step.phase;
+                phases.samples.push(Sampling { name, every, phase });
+            }
+            None
+        }
     };
     if let Some(first) = first {
         problems.duplicate(
             span,
             first,
             format!("a second `{name}` phase"),
-            "an experiment has one of each, and any number of `collect`",
+            "an experiment has one of each, any number of `collect` and `sample`, and more of them \
+             with `in:` on sessions of their own",
         );
     }
+}
+
+/// Two in a row on the measuring session are one, by mistake in two parts; its place comes back.
+fn add_step(steps: &mut Vec<Step>, step: Step) -> Option<Span> {
+    let earlier = steps.last().filter(|_| step.session.is_none());
+    let twin = earlier.filter(|earlier| earlier.session.is_none());
+    let twin = twin.map(|twin| twin.phase.span);
+    steps.push(step);
+    twin
 }
 
 fn phase_without_sql(name: &str, span: Span, problems: &Problems) {
@@ -402,17 +458,26 @@ fn phase_without_sql(name: &str, span: Span, problems: &Problems) {
     );
 }
 
-/// What stands behind a phase's name, and its SQL, which is read by whom it is for.
+/// The measuring session, in `in:`.
+const SUBJECT: &str = "subject";
+const OBSERVER: &str = "observer";
+
+/// What a phase's line says of it, and its SQL.
 #[derive(Default)]
 struct PhaseOptions {
-    as_name: Option<Spanned<String>>,
-    session: CollectSession,
+    /// `as:`
+    name: Option<Spanned<String>>,
+    /// `in:`; of a `collect` also `subject`.
+    session: Option<Spanned<String>>,
+    background: bool,
+    wait_until: Option<Spanned<String>>,
+    expect_error: Option<Spanned<String>>,
+    every: Option<Duration>,
+    /// The SQL below, read by whom it is for.
     script: Script,
     client: Client,
 }
 
-/// `as:` and `in:` of a `collect`, and who runs a phase; what else phases can be told is for a later
-/// version.
 fn phase_options(
     name: &'static str,
     entry: &Entry,
@@ -420,42 +485,124 @@ fn phase_options(
     problems: &Problems,
 ) -> PhaseOptions {
     let mut options = PhaseOptions::default();
-    if name == "sample" {
-        not_supported_yet(problems, entry.key.span, "`sample`");
-        return options;
-    }
+    let hint = match name {
+        "sample" => "write `sample: {every: 100ms, as: waits}`".to_owned(),
+        _ => format!("write `{name}:` alone, or options as in `{name}: {{in: blocker}}`"),
+    };
     if entry.value.is_null() {
+        if name == "sample" {
+            let message =
+                "`sample` says neither how often it is asked nor what its table is called";
+            problems.error(entry.key.span, message, hint);
+        }
         options.script = split(sql, problems);
         return options;
     }
-    let hint = format!("write `{name}:` alone, or options as in `collect: {{as: waits}}`");
     let Some(entries) = problems.entries(&entry.value, &hint) else {
+        options.script = split(sql, problems);
         return options;
     };
+    let before = problems.count();
     let mut fields = Fields::new(problems, "a phase", entries);
-    (options.script, options.client) =
-        client::read(&mut fields, name, entry.key.span, sql, problems);
-    if name == "collect" {
-        options.as_name = fields
+    if matches!(name, "collect" | "sample") {
+        options.name = fields
             .take("as")
             .and_then(|node| problems.spanned_text(node))
             .filter(|name| problems.is_name(name));
-        if let Some(node) = fields.take("in")
-            && let Some(place) = problems.text(node)
-        {
-            match place.as_str() {
-                "subject" => options.session = CollectSession::Subject,
-                _ => not_supported_yet(
-                    problems,
-                    node.span,
-                    &format!("`in: {place}` (other than `in: subject`)"),
-                ),
-            }
-        }
-    } else {
-        fields.refuse("in", "`in:`");
     }
-    fields.refuse("background", "`background:`");
+    if name == "sample" {
+        options.every = fields
+            .take("every")
+            .and_then(|node| timeout(node, problems));
+        let whole = options.name.is_some() && options.every.is_some();
+        if !whole && problems.count() == before {
+            let message = "`sample` needs both `every` and `as`";
+            problems.error(entry.value.span, message, hint);
+        }
+        options.script = split(sql, problems);
+        fields.finish(&[]);
+        return options;
+    }
+    (options.script, options.client) =
+        client::read(&mut fields, name, entry.key.span, sql, problems);
+    options.session = fields
+        .take("in")
+        .and_then(|node| session_name(name, node, problems));
+    options.wait_until = fields
+        .take("wait_until")
+        .and_then(|node| problems.spanned_text(node));
+    if matches!(name, "setup" | "warmup" | "measure") {
+        options.background = fields
+            .take("background")
+            .and_then(|node| problems.boolean(node))
+            .unwrap_or(false);
+        options.expect_error = fields
+            .take("expect_error")
+            .and_then(|node| sqlstate(node, problems));
+    } else if let Some(entry) = fields.take_entry("background") {
+        problems.error(
+            entry.key.span,
+            format!("`{name}` cannot be in the background: nothing comes after it"),
+            "`setup`, `warmup` and `measure` can",
+        );
+    }
     fields.finish(&[]);
+    tell_options_of_the_subject(&options, entry.value.span, problems);
+    if problems.count() == before {
+        tell_clients_on_named_sessions(&options, problems);
+    }
     options
+}
+
+/// A program opens sessions of its own, and a repetition is of the measuring one.
+fn tell_clients_on_named_sessions(options: &PhaseOptions, problems: &Problems) {
+    let Some(session) = &options.session else {
+        return;
+    };
+    let message = match &options.client {
+        Client::Session => return,
+        Client::Repeat(_) => "what is repeated runs on the measuring session",
+        Client::Psql(_) | Client::Pgbench(_) => {
+            "psql and pgbench open sessions of their own, and are waited for"
+        }
+    };
+    let hint = format!("leave `in: {}` out", session.value);
+    problems.error(session.span, message, hint);
+}
+
+/// `subject` is the measuring session, which phases are on without `in:`.
+fn session_name(phase: &str, node: &Node, problems: &Problems) -> Option<Spanned<String>> {
+    let name = problems.spanned_text(node)?;
+    match (name.value.as_str(), phase) {
+        (SUBJECT, "collect") => Some(name),
+        (OBSERVER, "collect") | (SUBJECT, _) => None,
+        (OBSERVER, _) => {
+            let message = "`observer` is the session that `collect` asks on";
+            problems.error(node.span, message, "give the session another name");
+            None
+        }
+        _ => problems.is_name(&name).then_some(name),
+    }
+}
+
+/// The measuring session is always waited for, and `expect_error` is the experiment's.
+fn tell_options_of_the_subject(options: &PhaseOptions, span: Span, problems: &Problems) {
+    if options.session.is_some() {
+        return;
+    }
+    let (key, hint) = if options.background {
+        (
+            "background",
+            "name a session for it: `{in: writer, background: true}`",
+        )
+    } else if options.expect_error.is_some() {
+        (
+            "expect_error",
+            "what `measure` must raise is an option of the experiment: `--| expect_error: …`",
+        )
+    } else {
+        return;
+    };
+    let message = format!("`{key}` is for a session of its own");
+    problems.error(span, message, hint);
 }

@@ -103,7 +103,10 @@ pub fn parse(
     }
     let (front_matter, start) = front_matter(&source.text, known, &problems);
     let (fences, mut prose, undefined) = markdown::read(&source.text, start, &problems);
-    let (fences, blocks) = blocks(fences, known, &problems);
+    let (fences, mut blocks) = blocks(fences, known, &problems);
+    if let Some(front_matter) = &front_matter {
+        matrix::add_versions(&mut blocks, &front_matter.postgres, &problems);
+    }
     add_links_of_texts(&mut prose, &texts(front_matter.as_ref(), &blocks));
     let names = references::Names::collect(&fences, &blocks, front_matter.as_ref(), &problems);
     names.check(&blocks, &prose, &undefined);

@@ -70,7 +70,7 @@ fn fingerprint_of(text: &str, profile: Option<&str>) -> Fingerprint {
     let article = article(text);
     let resolved = resolve(&article, profile).unwrap();
     let experiment = article.experiments().next().unwrap();
-    of_experiment(&article, experiment, &resolved, &server())
+    of_experiment(&article, experiment, &resolved, &[server()])
 }
 
 /// The inputs that an edit changes.
@@ -234,7 +234,7 @@ fn server_and_profile_are_inputs() {
     let article = article(ARTICLE);
     let experiment = article.experiments().next().unwrap();
     let full = resolve(&article, None).unwrap();
-    let before = of_experiment(&article, experiment, &full, &server());
+    let before = of_experiment(&article, experiment, &full, &[server()]);
     for other in [
         ServerIdentity {
             digest: None,
@@ -249,7 +249,7 @@ fn server_and_profile_are_inputs() {
             ..server()
         },
     ] {
-        let after = of_experiment(&article, experiment, &full, &other);
+        let after = of_experiment(&article, experiment, &full, &[other]);
         let changed = before.differences(&after);
         assert_eq!(changed.len(), 1);
         assert_eq!(changed[0].input, "server");
@@ -281,7 +281,7 @@ fn stored(article: &Article, finished: bool, cells: usize) -> StoredExperiment {
     let resolved = resolve(article, None).unwrap();
     let experiment = article.experiments().next().unwrap();
     StoredExperiment {
-        inputs: of_experiment(article, experiment, &resolved, &server()),
+        inputs: of_experiment(article, experiment, &resolved, &[server()]),
         host: "here".into(),
         measured_at: "2026-11-30T10:00:00Z".into(),
         samples: (0..cells)
@@ -300,7 +300,7 @@ fn stored(article: &Article, finished: bool, cells: usize) -> StoredExperiment {
 fn decision(article: &Article, force: &Force, results: &[StoredExperiment]) -> Decision {
     let resolved = resolve(article, None).unwrap();
     let stored = |_: &Experiment| results.to_vec();
-    let mut planned = plan(article, &resolved, &server(), "here", force, &stored);
+    let mut planned = plan(article, &resolved, &[server()], "here", force, &stored);
     assert_eq!(planned.len(), 1);
     planned.remove(0).decision
 }

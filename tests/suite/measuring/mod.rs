@@ -9,5 +9,7 @@ mod plans;
 mod programs;
 mod protocol;
 mod repetitions;
+mod sessions;
 mod settings;
 mod values;
+mod versions;
