@@ -40,7 +40,9 @@ impl Running<'_> {
         match (&phase.client, phase.script.statements.first()) {
             (Client::Repeat(repeat), Some(statement)) => {
                 let clock = is_measured.then_some(self.control);
-                return repeat::run(self.subject, clock, repeat, statement, variables, rules).await;
+                let subject = self.subject;
+                let repeated = repeat::run(subject, clock, repeat, statement, variables, rules);
+                return Box::pin(repeated).await;
             }
             (Client::Psql(_) | Client::Pgbench(_), _) => {
                 if let Some(workspace) = self.workspace {
@@ -55,7 +57,7 @@ impl Running<'_> {
                         name: self.name,
                         phase,
                     };
-                    let ran = runner.run(self.control).await?;
+                    let ran = Box::pin(runner.run(self.control)).await?;
                     if !phase.client.initialises() {
                         return Ok(ran);
                     }
@@ -69,14 +71,15 @@ impl Running<'_> {
         };
         let explain = self.measured.and_then(|measured| measured.explain);
         let script = &phase.script;
-        script::run_explained(
+        // Each client on the heap: together they would not fit on the stack of a thread.
+        Box::pin(script::run_explained(
             self.subject,
             script,
             explain.as_ref(),
             variables,
             rules,
             aside,
-        )
+        ))
         .await
     }
 }

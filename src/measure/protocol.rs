@@ -157,7 +157,7 @@ impl Protocol<'_> {
         let mut previous: Option<State> = None;
         for &cell in cells {
             let began = Instant::now();
-            let mut state = self.begin_cell(cell, previous.take()).await?;
+            let mut state = Box::pin(self.begin_cell(cell, previous.take())).await?;
             let mut samples: Vec<Sample> = Vec::new();
             while self.wants_more(&samples) {
                 let run = u32::try_from(samples.len()).unwrap_or(u32::MAX) + 1;
@@ -208,7 +208,7 @@ impl Protocol<'_> {
                 let start = Instant::now();
                 let mut state = match states.remove(&cell) {
                     Some(state) => self.renew(cell, run, state).await?,
-                    None => self.begin_cell(cell, None).await?,
+                    None => Box::pin(self.begin_cell(cell, None)).await?,
                 };
                 let sample = self.one_run(cell, run, &mut state).await?;
                 samples.entry(cell).or_default().push(sample);
@@ -305,7 +305,7 @@ impl Protocol<'_> {
             if let Some(state) = self.end_cell(cell, state).await? {
                 self.discard(state).await?;
             }
-            return self.begin_cell(cell, None).await;
+            return Box::pin(self.begin_cell(cell, None)).await;
         }
         Ok(state)
     }
@@ -416,7 +416,7 @@ impl Protocol<'_> {
             watcher,
             measured: None,
         };
-        let ran = running.run().await;
+        let ran = Box::pin(running.run()).await;
         let ran = ran.map_err(|(_, error)| fixture::failure(error, self.place(cell, name)))?;
         if ran.in_transaction && name == "warmup" {
             script_rollback(&mut state.subject).await?;
@@ -448,7 +448,7 @@ impl Protocol<'_> {
             state.subject = self.subject(&state.database, &state.variables).await?;
         }
         self.activity(cell, &format!("run {run}"));
-        let measured = self.beside_others(cell, run, state).await;
+        let measured = Box::pin(self.beside_others(cell, run, state)).await;
         self.ended(measured, state).await
     }
 
@@ -593,7 +593,8 @@ impl Protocol<'_> {
                 explain: explain(experiment, self.major),
             }),
         };
-        let measured = window::alongside(running.run(), samplers, &mut named, stop).await;
+        let measured = Box::pin(running.run());
+        let measured = window::alongside(measured, samplers, &mut named, stop).await;
         state.named = named;
         let measured = measured?;
         let expected = experiment.expect_error.as_ref();
