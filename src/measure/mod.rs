@@ -19,6 +19,7 @@ mod phase;
 pub mod program;
 mod protocol;
 pub mod protocols;
+mod readings;
 pub mod repeat;
 mod sample;
 mod sampling;

@@ -3,26 +3,26 @@
 
 use super::doubts::{self, Found, Watch};
 use super::fixture;
-use super::instrument::{self, INSTRUMENTS, Instrument, Probe, Sessions, Unreadable, Window};
+use super::instrument::{self, Window};
 use super::phase::{Measured, Running, stop_sql};
+use super::readings::{explain, probes, sessions};
 use super::sample::{RowBuilder, statements_table};
 use super::sampling::Sampler;
-use super::script::{self, Ran, Rules, ScriptError};
+use super::script::{Ran, Rules, ScriptError};
 use super::sessions::{Belongs, Under};
 use super::settings::{Settled, tool_session};
 use super::state::State;
 use super::waiting::{self, Watcher};
 use super::window::{self, Stop};
 use super::{Progress, Request};
-use crate::article::{Connect, Experiment, Fresh, InstrumentChoice, Order, Phase, Runs, Step};
+use crate::article::{Connect, Experiment, Fresh, Order, Phase, Runs, Step};
 use crate::diagnostic::Diagnostic;
 use crate::engine::Server;
-use crate::engine::session::{Session, SessionError};
+use crate::engine::session::Session;
 use crate::exit_code::Failure;
 use crate::quantity::{Column, Value};
 use crate::record::store::{ResultWriter, StoredExperiment};
 use crate::record::{Sample, sha256_of};
-use crate::source::{Span, Spanned};
 use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -617,40 +617,6 @@ impl Protocol<'_> {
         }
     }
 
-    /// That an instrument cannot read is our bug, unless the log is gone that it would read.
-    fn reading_failure(
-        &self,
-        cell: usize,
-        run: u32,
-        instrument: Span,
-        error: Unreadable,
-    ) -> Failure {
-        const UNDEFINED_FILE: &str = "58P01";
-        match error {
-            Unreadable::Refused { message, hint } => Failure::article(
-                Diagnostic::error(message)
-                    .at(&self.request.article.source, instrument)
-                    .note(format!("{}, run {run}", self.place(cell, "measure")))
-                    .hint(hint),
-            ),
-            Unreadable::Session(SessionError::Sql(error)) if error.sqlstate == UNDEFINED_FILE => {
-                Failure::article(
-                    Diagnostic::error(format!(
-                        "the write-ahead log of this run is gone before it could be read: {}",
-                        error.message
-                    ))
-                    .at(&self.request.article.source, self.experiment().measure.span)
-                    .note(format!("{}, run {run}", self.place(cell, "measure")))
-                    .hint(
-                        "a checkpoint removed it: raise `max_wal_size` or `wal_keep_size` under \
-                     `postgres: {settings: …}`",
-                    ),
-                )
-            }
-            Unreadable::Session(error) => error.into(),
-        }
-    }
-
     fn run_failure(&self, cell: usize, run: u32, error: ScriptError) -> Failure {
         // Duplicate keys, or a table that is there already, on a later run: the state was kept.
         let kept_state = run > 1
@@ -687,37 +653,6 @@ impl Protocol<'_> {
         self.discard(state).await?;
         Ok(None)
     }
-}
-
-fn sessions<'s>(control: &'s mut Session, state: &'s mut State, major: u32) -> Sessions<'s> {
-    Sessions {
-        subject: &mut state.subject,
-        control,
-        observer: &mut state.observer,
-        database: &state.database,
-        major,
-    }
-}
-
-/// One of each instrument the experiment reads, with its place in the article, in the order of the
-/// catalogue.
-fn probes(experiment: &Experiment) -> Vec<(&Spanned<InstrumentChoice>, Box<dyn Probe>)> {
-    let chosen = |instrument: &Instrument| {
-        let mut choices = experiment.instruments.iter();
-        let choice = choices.find(|choice| choice.value.name == instrument.name)?;
-        Some((choice, (instrument.probe)(&choice.value.options)))
-    };
-    INSTRUMENTS.iter().filter_map(chosen).collect()
-}
-
-/// The statement that `explain` is about, and what stands before it.
-fn explain(experiment: &Experiment, major: u32) -> Option<script::Explain> {
-    let options = experiment.instrument(instrument::explain::INSTRUMENT.name)?;
-    let analyzes = instrument::explain::analyzes(options);
-    Some(script::Explain {
-        statement: instrument::explain::statement(&experiment.measure.script)?,
-        prefix: analyzes.then(|| instrument::explain::prefix(options, major)),
-    })
 }
 
 pub(super) async fn script_rollback(session: &mut Session) -> Result<(), Failure> {

@@ -53,7 +53,7 @@ impl Settled {
         variables: &Variables,
     ) -> Result<Self, Failure> {
         let mut settled = Self {
-            of_cells: !of_cells(experiment).is_empty(),
+            of_cells: are_of_cells(experiment),
             ..Self::default()
         };
         settled
@@ -125,6 +125,11 @@ impl Settled {
     pub async fn undo(self, server: &mut Server) -> Result<(), Failure> {
         undo(server, self.applied.unwrap_or(Applied::Nothing)).await
     }
+}
+
+/// Whether they differ from cell to cell.
+pub fn are_of_cells(experiment: &Experiment) -> bool {
+    !of_cells(experiment).is_empty()
 }
 
 /// The settings whose values name a matrix column.

@@ -107,7 +107,7 @@ impl Protocol<'_> {
         let pids: Vec<String> = self.opened.iter().map(i32::to_string).collect();
         let sql = format!(
             "SELECT pg_catalog.pg_terminate_backend(pid, 5000) FROM pg_catalog.pg_stat_activity \
-             WHERE pid IN ({}) AND usename = {} AND backend_type = 'client backend'",
+             WHERE pid IN ({}) AND usename IN ({}, current_user) AND backend_type = 'client backend'",
             pids.join(", "),
             quote_literal(Role::Author.name())
         );

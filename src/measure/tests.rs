@@ -261,8 +261,11 @@ async fn a_server_that_runs_in_an_emulator_is_doubted() {
     let own = std::env::consts::ARCH;
     let other = if own == "x86_64" { "aarch64" } else { "x86_64" };
     let told = told_of(&["100", "100"], &version(other)).await;
-    let expected =
-        "runs 1 and 2: the server's program is for another processor and ran in an emulator";
-    assert_eq!(told, [("emulated".to_owned(), expected.to_owned())]);
+    let expected = "runs 1 and 2: the server's platform is emulated: its times are not those of any \
+                    machine";
+    assert_eq!(
+        told,
+        [("emulated-platform".to_owned(), expected.to_owned())]
+    );
     assert!(told_of(&["100", "100"], &version(own)).await.is_empty());
 }

@@ -215,7 +215,18 @@ fn mistakes_in_blocks_are_told() {
         ),
         (
             e("--| measure: {background: true}\nSELECT 1;"),
-            vec!["7:15 `background:` is not supported yet by this version (leave it out for now)"],
+            vec![
+                "7:14 `background` is for a session of its own (name a session for it: `{in: writer, background: true}`)",
+            ],
+        ),
+        (
+            e(
+                "--| measure:\nSELECT 1;\n--| measure: {in: b, repeat: 5}\nSELECT 2;\n--| setup: {via: psql, in: a}\nSELECT 3;",
+            ),
+            vec![
+                "9:19 what is repeated runs on the measuring session (leave `in: b` out)",
+                "11:28 psql and pgbench open sessions of their own, and are waited for (leave `in: a` out)",
+            ],
         ),
         (
             e("--| measure: fast\nSELECT 1;"),

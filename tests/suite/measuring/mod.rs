@@ -11,5 +11,6 @@ mod protocol;
 mod repetitions;
 mod sessions;
 mod settings;
+mod together;
 mod values;
 mod versions;
