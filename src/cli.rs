@@ -358,7 +358,11 @@ fn run(arguments: &Arguments) -> Result<Outcome, Failure> {
 }
 
 fn engines(arguments: &Arguments, place: &Place) -> Result<Engines, Failure> {
-    let of_this_machine = || std::env::var("REMEASURE_ENGINE").ok();
+    // A server that is named is an engine's word by itself, whatever this machine has otherwise.
+    let of_this_machine = || match &place.server {
+        Some(_) => None,
+        None => std::env::var("REMEASURE_ENGINE").ok(),
+    };
     let word = place.engine.clone().or_else(of_this_machine);
     let word = word.filter(|word| !word.is_empty());
     let consent = Consent {
