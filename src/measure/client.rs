@@ -52,7 +52,7 @@ pub const CLIENTS: &[Client] = &[
                       statements of their own in `measured.<experiment>_statements`. rows is the sum over \
                       all executions, elapsed_ms that of their times; server_ms is NULL",
         tables: &[("measured.<experiment>", repeat::COLUMNS)],
-        disturbed_by: "what disturbs `time`; each execution has a round trip in it, which a server does not have that loops by itself",
+        disturbed_by: "what disturbs `time`; each execution has a round trip in it, which a server does not have that loops by itself; with a network between, the server's clock is asked after each execution",
         arguments: String::new,
     },
 ];
