@@ -91,16 +91,19 @@ pub async fn machine_of(
         }
         Err(problem) => return Err(Failure::Engine(problem)),
     };
-    let image = match &pin.image {
-        Some(pinned) => image::present(&daemon, pinned, platform, !fetch, progress).await,
-        None => return Ok(unknown()),
-    };
-    let image = match image {
-        Ok(image) => Some(image),
-        Err(failure) if fetch => return Err(failure),
-        Err(_) => None,
+    let Some(pinned) = &pin.image else {
+        return Ok(unknown());
     };
     let shared = place::shares_folders(&daemon).await;
+    let image = match shared {
+        // Nothing is asked in a container.
+        true => None,
+        false => match image::present(&daemon, pinned, platform, !fetch, progress).await {
+            Ok(image) => Some(image),
+            Err(failure) if fetch => return Err(failure),
+            Err(_) => None,
+        },
+    };
     let machine = DockerServer::machine(&daemon, image.as_ref(), cache, shared).await?;
     Ok(machine.unwrap_or_else(unknown))
 }
