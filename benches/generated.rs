@@ -163,7 +163,12 @@ pub fn record(article: &Article, size: Size) -> Record {
     environment.tool.sha256 = environment.tool.hash();
     let host = environment.host.sha256.clone();
     for experiment in article.experiments() {
-        let inputs = fingerprint::of_experiment(article, experiment, &resolved, &identity);
+        let inputs = fingerprint::of_experiment(
+            article,
+            experiment,
+            &resolved,
+            std::slice::from_ref(&identity),
+        );
         let measured = measured(runs(size));
         record.experiments.insert(
             experiment.id.value.clone(),

@@ -1,6 +1,12 @@
 //! An article as its author wrote it, parsed into types that cannot be wrong. Every part keeps
 //! its place in the source, so that a later stage can still point into the Markdown.
 
+mod client;
+mod instrument;
+
+pub use client::{Client, ProgramScript, Repeat, RepeatTransaction, param_in};
+pub use instrument::{InstrumentChoice, InstrumentOption, InstrumentOptions, OptionValue};
+
 use crate::source::{Extract, Places, Source, Span, Spanned};
 use bigdecimal::BigDecimal;
 use indexmap::IndexMap;
@@ -20,6 +26,8 @@ pub struct Article {
     /// In the order of the document.
     pub blocks: Vec<Block>,
     pub prose: Prose,
+    /// Files of the folder that scripts of psql read, by their name there.
+    pub files: BTreeMap<String, IncludedFile>,
 }
 
 impl Article {
@@ -101,6 +109,20 @@ pub fn texts<'a>(
     texts
 }
 
+/// A file beside the article that one of its scripts reads.
+#[derive(Clone, Debug)]
+pub struct IncludedFile {
+    pub path: PathBuf,
+    /// Of its content, in hex.
+    pub sha256: String,
+    /// Its content, where psql reads it as a script.
+    pub script: Option<Arc<Source>>,
+    /// Variables that the script fills in.
+    pub variables: Vec<String>,
+    /// Files that the script reads in turn.
+    pub files: Vec<String>,
+}
+
 // ---- front matter -----------------------------------------------------------------------------
 
 #[derive(Clone, Debug)]
@@ -140,8 +162,11 @@ pub struct PublishedSource {
 
 #[derive(Clone, Debug)]
 pub struct PostgresSpec {
-    /// A version that pins.yaml knows, such as `16.15`.
+    /// A version that pins.yaml knows, such as `16.15`; of several the first, on which claims,
+    /// tables and charts are evaluated.
     pub version: Spanned<String>,
+    /// Of `versions:`, in its order: `version` is then a matrix column of every experiment.
+    pub versions: Vec<Spanned<String>>,
     /// Server settings, as `ALTER SYSTEM` takes them.
     pub settings: BTreeMap<String, String>,
     pub extensions: Vec<Spanned<String>>,
@@ -151,6 +176,32 @@ pub struct PostgresSpec {
     /// Of the container's image, such as `linux/arm64`; None: the daemon's own.
     pub platform: Option<Spanned<String>>,
 }
+
+impl PostgresSpec {
+    /// Every version that is used, the one that evaluates first.
+    pub fn all_versions(&self) -> impl Iterator<Item = &Spanned<String>> {
+        let only = self.versions.is_empty().then_some(&self.version);
+        only.into_iter().chain(&self.versions)
+    }
+
+    /// `16.15`, `16.15 and 18.6`
+    pub fn versions_text(&self) -> String {
+        let all = self.all_versions().map(|version| version.value.as_str());
+        in_words(&all.collect::<Vec<_>>())
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`
+pub fn in_words(all: &[&str]) -> String {
+    match all {
+        [] => String::new(),
+        [only] => (*only).to_owned(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// The matrix column of an article with several versions.
+pub const VERSION: &str = "version";
 
 /// Which kB, MB and GB an article means. KiB and MiB are always binary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Hash)]
@@ -292,72 +343,54 @@ pub struct Experiment {
     pub order: Order,
     pub echo: bool,
     pub caption: Option<TextWithFillIns>,
-    pub setup: Option<Phase>,
+    pub setup: Vec<Step>,
     /// Own SQL instead of a repeat of `measure`.
-    pub warmup: Option<Phase>,
+    pub warmup: Vec<Step>,
     pub measure: Phase,
+    /// `measure: {in: NAME}` that is waited for: before the window of each run, and after it.
+    pub before: Vec<Step>,
+    pub after: Vec<Step>,
+    /// `measure: {in: NAME, background: true}`: begins before the window of each run.
+    pub background: Vec<Step>,
+    pub samples: Vec<Sampling>,
     pub collects: Vec<Collect>,
-    pub teardown: Option<Phase>,
+    pub teardown: Vec<Step>,
     /// Column name and SQL expression over the other columns, in order.
     pub derive: IndexMap<String, Spanned<String>>,
 }
 
-/// `wal`, or with options `{explain: {analyze: true, timing: false}}`
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct InstrumentChoice {
-    pub name: String,
-    pub options: InstrumentOptions,
-    /// The results of their own it gives: `measured.<experiment>_<name>`.
-    pub tables: Vec<&'static str>,
-}
-
-/// Those that were written down, in the order of the instrument's catalogue.
-pub type InstrumentOptions = IndexMap<String, Spanned<OptionValue>>;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OptionValue {
-    Boolean(bool),
-    /// One of the option's words.
-    Word(&'static str),
-}
-
-impl std::fmt::Display for OptionValue {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Boolean(value) => write!(f, "{value}"),
-            Self::Word(word) => f.write_str(word),
-        }
-    }
-}
-
-/// An option that an instrument knows.
-#[derive(Clone, Copy, Debug)]
-pub struct InstrumentOption {
-    pub name: &'static str,
-    pub default: OptionValue,
-    /// What it may be; empty: true or false.
-    pub words: &'static [&'static str],
-    /// An option that has to be on for this one to mean anything.
-    pub needs: Option<&'static str>,
-    /// Lowest major version of the server.
-    pub minimum_version: u32,
-    pub description: &'static str,
-}
-
-impl Experiment {
-    /// The options of an instrument that the experiment reads.
-    pub fn instrument(&self, name: &str) -> Option<&InstrumentOptions> {
-        let mut choices = self.instruments.iter();
-        let choice = choices.find(|choice| choice.value.name == name)?;
-        Some(&choice.value.options)
-    }
-}
-
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Phase {
+    /// The statements that the tool itself sends; of a program's script (`client`) those in it, for
+    /// what is said of statements and variables.
     pub script: Script,
+    /// Who runs it.
+    pub client: Client,
     /// The place of the `phase:` key, or of the block where the key is left out.
     pub span: Span,
+    /// SQL of a boolean that has to come true before it begins.
+    pub wait_until: Option<Spanned<String>>,
+}
+
+/// A phase beside the measured one, on the measuring session or one that the experiment names.
+#[derive(Clone, Debug)]
+pub struct Step {
+    pub phase: Phase,
+    /// None: the measuring session.
+    pub session: Option<Spanned<String>>,
+    /// Not waited for.
+    pub background: bool,
+    /// The SQLSTATE that it must raise.
+    pub expect_error: Option<Spanned<String>>,
+}
+
+/// `sample: {every: 100ms, as: waits}`: asked again and again while `measure` runs. Its table is
+/// `measured.<experiment>_<name>`.
+#[derive(Clone, Debug)]
+pub struct Sampling {
+    pub name: Spanned<String>,
+    pub every: Duration,
+    pub phase: Phase,
 }
 
 #[derive(Clone, Debug)]
@@ -369,12 +402,68 @@ pub struct Collect {
     pub phase: Phase,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum CollectSession {
     /// The measuring connection, inside a transaction that `measure` left open.
     Subject,
     /// An observer's connection; `:subject_pid` is the measuring backend.
+    #[default]
     Observer,
+    /// One that the experiment names.
+    Named(String),
+}
+
+impl Experiment {
+    /// Everything beside the measured phase, by the key it is written with, in the order it runs.
+    pub fn steps(&self) -> impl Iterator<Item = (&'static str, &Step)> {
+        fn of<'a>(
+            name: &'static str,
+            steps: &'a [Step],
+        ) -> impl Iterator<Item = (&'static str, &'a Step)> {
+            steps.iter().map(move |step| (name, step))
+        }
+        of("setup", &self.setup)
+            .chain(of("warmup", &self.warmup))
+            .chain(of("measure", &self.before))
+            .chain(of("measure", &self.background))
+            .chain(of("measure", &self.after))
+            .chain(of("teardown", &self.teardown))
+    }
+
+    /// The server version of a cell, where the article has several.
+    pub fn version_of(&self, postgres: &PostgresSpec, cell: usize) -> Option<String> {
+        let columns = &self.cells.columns;
+        let column = columns.iter().position(|column| column == VERSION);
+        let column = column.filter(|_| !postgres.versions.is_empty())?;
+        Some(self.cells.rows.get(cell)?.get(column)?.to_string())
+    }
+
+    /// The sessions it names, in the order they come.
+    pub fn session_names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        let of_steps = self.steps().filter_map(|(_, step)| step.session.as_ref());
+        let of_collects = self
+            .collects
+            .iter()
+            .filter_map(|collect| match &collect.session {
+                CollectSession::Named(name) => Some(name.as_str()),
+                CollectSession::Subject | CollectSession::Observer => None,
+            });
+        for name in of_steps.map(|name| name.value.as_str()).chain(of_collects) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Every phase, measured or not.
+    pub fn phases(&self) -> impl Iterator<Item = &Phase> {
+        (self.steps().map(|(_, step)| &step.phase))
+            .chain([&self.measure])
+            .chain(self.samples.iter().map(|sampling| &sampling.phase))
+            .chain(self.collects.iter().map(|collect| &collect.phase))
+    }
 }
 
 /// The combinations an experiment runs for. Every cell has the same columns, in the same order.
@@ -424,7 +513,10 @@ pub enum Connect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     Sequential,
+    /// Run 1 of every cell, then run 2 …
     Interleave,
+    /// The same, the cells of each round in an order of its own, which the seed decides.
+    Shuffle,
 }
 
 // ---- claims, tables, charts -------------------------------------------------------------------

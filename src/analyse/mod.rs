@@ -73,7 +73,9 @@ pub fn key(article: &Article, resolved: &Resolved, measurements: &Measurements<'
     let front = &article.front_matter;
     let provided = [functions::SQL, comparison::SQL].concat();
     put("analysis", "3", provided.join("\n"));
-    put("server", &front.postgres.version.value, String::new());
+    for version in front.postgres.all_versions() {
+        put("server", &version.value, String::new());
+    }
     for (name, value) in &front.postgres.settings {
         put("server setting", name, value.clone());
     }

@@ -137,7 +137,8 @@ fn measured(context: &Context<'_>) -> Result<Record, Failure> {
             ))
             .note(format!(
                 "looked for results of engine {}: {}",
-                context.server.engine, context.engine.reason
+                context.engine(),
+                context.engine_reason()
             )),
         )
     })

@@ -14,18 +14,17 @@ use super::parts::{Given, measure_part};
 use super::plan::selected;
 use super::progress::{Bar, Durations};
 use super::project::Project;
-use super::record::{Context, StoredAnalysis, measurements, record_path};
+use super::record::{Context, record_path};
 use super::terminal::{self, say};
-use crate::analyse;
+use super::work::Work;
 use crate::article::Article;
 use crate::chart::{self, Chart};
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::engine::pins::Pins;
-use crate::engine::{self, EngineChoice, Server, StartRequest};
+use crate::engine::{self, EngineChoice, StartRequest};
 use crate::exit_code::{Failure, Outcome};
 use crate::judge::{self, Machine, Verdict};
 use crate::lint;
-use crate::measure::{self, Fixtures, Request};
 use crate::plan::shards::Shard;
 use crate::plan::{Decision, Force, PlannedExperiment};
 use crate::quantity::Table;
@@ -244,7 +243,7 @@ pub async fn measured_record(
         return Ok(record);
     }
     let bar = announce(context, &planned, options);
-    let result = on_server(context, &planned, options, &bar, interrupt).await;
+    let result = on_servers(context, &planned, options, &bar, interrupt).await;
     bar.finish();
     result?;
     let planned = context.plan(&Force::Nothing);
@@ -299,7 +298,7 @@ fn announce(
     options: &BuildOptions,
 ) -> Bar {
     let (slug, profile) = (&context.article.slug, &context.resolved.profile);
-    let version = &context.server.version;
+    let version = context.versions();
     if context.given.is_some() {
         let what = "measurements of the record that was given";
         say(
@@ -312,7 +311,8 @@ fn announce(
         options,
         &format!(
             "{slug} · profile {profile} · Postgres {version} · engine {}: {}",
-            context.server.engine, context.engine.reason
+            context.engine(),
+            context.engine_reason()
         ),
     );
     let width = planned
@@ -346,17 +346,44 @@ fn announce(
     Bar::new(options.verbosity, units, durations)
 }
 
-/// Starts the server, measures and analyses on it, and stops it, whatever happens.
-async fn on_server(
+/// Measures on one server after the other, that of the first version last: what is measured on all
+/// is analysed on it.
+async fn on_servers(
     context: &Context<'_>,
     planned: &[PlannedExperiment<'_>],
     options: &BuildOptions,
     bar: &Bar,
     mut interrupt: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), Failure> {
+    let mut work = Work::new(context, planned, bar);
+    for at in (1..context.servers.len()).chain([0]) {
+        if !work.needs(&context.servers[at]) {
+            continue;
+        }
+        if work.several() {
+            bar.line(&format!("  on Postgres {}", context.pins[at].version));
+        }
+        on_server(&mut work, at, options, interrupt.as_mut()).await?;
+    }
+    match work.problems {
+        problems if problems.is_empty() => Ok(()),
+        problems => Err(Failure::Article(problems)),
+    }
+}
+
+/// Starts the server of one version, does on it what is to be done, and stops it, whatever happens.
+/// `at`: which of the article's versions.
+async fn on_server(
+    work: &mut Work<'_>,
+    at: usize,
+    options: &BuildOptions,
+    mut interrupt: Pin<&mut impl Future<Output = ()>>,
+) -> Result<(), Failure> {
+    let (context, bar) = (work.context, work.bar);
+    let (pin, chosen) = (context.pins[at], &context.engines[at]);
     let postgres = &context.article.front_matter.postgres;
     let request = StartRequest {
-        pin: context.pin,
+        pin,
         settings: &postgres.settings,
         limits: engine::Limits {
             memory: postgres.memory.as_deref(),
@@ -371,36 +398,31 @@ async fn on_server(
     let mut server = tokio::select! {
         biased;
         () = &mut interrupt => return Err(interrupted(context, options)),
-        started = engine::start(&context.engine.choice, &request) => {
+        started = engine::start(&chosen.choice, &request) => {
             started.map_err(|failure| {
-                at_its_line(context.engine.with_both_reasons(failure), context.article)
+                let failure = chosen.with_both_reasons(failure);
+                at_its_line(failure, context.article, &pin.version)
             })?
         }
     };
-    let mut problems = Vec::new();
     let result = tokio::select! {
         biased;
         () = &mut interrupt => Err(interrupted(context, options)),
-        result = measure_and_analyse(context, planned, &mut server, bar, &mut problems) => result,
+        result = work.on(&mut server, &context.servers[at]) => result,
     };
     let result = match result {
         Err(failure) => Err(server.explain(failure).await),
         done => done,
     };
     let stopped = server.stop().await;
-    match result.and(stopped) {
-        Ok(()) if problems.is_empty() => Ok(()),
-        Ok(()) => Err(Failure::Article(problems)),
-        Err(failure) => {
-            bar.finish();
-            terminal::tell_diagnostics(&problems);
-            Err(failure)
-        }
-    }
+    result.and(stopped).inspect_err(|_| {
+        bar.finish();
+        terminal::tell_diagnostics(&std::mem::take(&mut work.problems));
+    })
 }
 
 /// A server that cannot start names the setting it is about; else it is the version.
-fn at_its_line(failure: Failure, article: &Article) -> Failure {
+fn at_its_line(failure: Failure, article: &Article, version: &str) -> Failure {
     let front = &article.front_matter;
     let text = article.source.slice(front.span);
     let place = |problem: Diagnostic| {
@@ -418,66 +440,12 @@ fn at_its_line(failure: Failure, article: &Article) -> Failure {
         Failure::Article(problems) => Failure::Article(problems.into_iter().map(place).collect()),
         other => other,
     };
-    failure.at(&article.source, front.postgres.version.span)
-}
-
-/// Mistakes of experiments go to `problems`: one does not keep the others from being measured.
-async fn measure_and_analyse(
-    context: &Context<'_>,
-    planned: &[PlannedExperiment<'_>],
-    server: &mut Server,
-    bar: &Bar,
-    problems: &mut Vec<Diagnostic>,
-) -> Result<(), Failure> {
-    measure::prepare(server, context.article).await?;
-    let mut environment = server.describe().await.map_err(Failure::from)?;
-    if let Some(network) = &environment.network {
-        bar.line(&format!(
-            "  on {} · by {}, a round trip of {} ms, in no measured time",
-            context.host.machine(),
-            network.way,
-            network.round_trip_ms
-        ));
-    }
-    environment.engine_reason.clear();
-    environment.sha256 = environment.hash();
-    let mut fixtures = Fixtures::default();
-    for item in planned {
-        let Decision::Run { kept, .. } = &item.decision else {
-            continue;
-        };
-        let request = Request {
-            article: context.article,
-            resolved: &context.resolved,
-            experiment: item.experiment,
-            inputs: &item.fingerprint,
-            fingerprint: &item.fingerprint.sha256(),
-            host: &context.host.sha256,
-            kept: kept.as_deref(),
-            store: &context.store,
-        };
-        match measure::measure(server, &mut fixtures, &request, bar).await {
-            Ok(()) => {}
-            Err(Failure::Article(mut found)) => problems.append(&mut found),
-            Err(failure) => return Err(failure),
-        }
-    }
-    if !problems.is_empty() {
-        return Ok(());
-    }
-    let planned = context.plan(&Force::Nothing);
-    let measured = measurements(&planned).ok_or_else(|| {
-        Failure::internal("an experiment was measured, but its result is missing")
-    })?;
-    bar.line("  claims, tables and charts are evaluated");
-    let analysis = analyse::analyse(server, context.article, &context.resolved, &measured).await?;
-    context.store_analysis(
-        &planned,
-        &StoredAnalysis {
-            server: environment,
-            analysis,
-        },
-    )
+    let named = front
+        .postgres
+        .all_versions()
+        .find(|one| one.value == version);
+    let named = named.unwrap_or(&front.postgres.version);
+    failure.at(&article.source, named.span)
 }
 
 /// SVGs by chart id; a chart that was drawn before is taken from the store.

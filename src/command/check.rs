@@ -20,6 +20,7 @@ use crate::plan::{self, FULL, Force, Reason, fingerprint};
 use crate::record::store::read_record;
 use crate::record::{Fingerprint, Record};
 use crate::render;
+use crate::source::Spanned;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -220,17 +221,14 @@ pub fn stale_measurements(article: &Article, record: &Record, pins: &Pins) -> Ve
     let Ok(resolved) = plan::resolve(article, Some(&record.profile)) else {
         return vec![other_profile(article, record)];
     };
-    let server = &record.environment.server;
-    let identity = plan::ServerIdentity {
-        version: article.front_matter.postgres.version.value.clone(),
-        digest: server.digest.clone(),
-        engine: server.engine.clone(),
-    };
+    let servers = recorded_servers(article, record);
     let mut problems = Vec::new();
-    problems.extend(other_binaries(article, record, pins));
+    for version in article.front_matter.postgres.all_versions() {
+        problems.extend(other_binaries(article, version, record, pins));
+    }
     for experiment in article.experiments() {
         let id = &experiment.id;
-        let now = fingerprint::of_experiment(article, experiment, &resolved, &identity);
+        let now = fingerprint::of_experiment(article, experiment, &resolved, &servers);
         let problem = match record.experiments.get(&id.value) {
             None => format!("the record has no experiment `{}`", id.value),
             Some(recorded) if recorded.inputs != now => format!(
@@ -251,6 +249,29 @@ fn other_profile(article: &Article, record: &Record) -> Diagnostic {
         record.profile
     );
     Diagnostic::error(problem).at(&article.source, article.front_matter.span)
+}
+
+/// One for each of the article's versions; one that the record has not is of no engine.
+fn recorded_servers(article: &Article, record: &Record) -> Vec<plan::ServerIdentity> {
+    let environment = &record.environment;
+    let postgres = &article.front_matter.postgres;
+    let only = postgres.versions.is_empty().then_some(&environment.server);
+    postgres
+        .all_versions()
+        .map(|version| {
+            let of_version = || {
+                environment
+                    .servers()
+                    .find(|one| one.version == version.value)
+            };
+            let server = only.or_else(of_version);
+            plan::ServerIdentity {
+                version: version.value.clone(),
+                digest: server.and_then(|server| server.digest.clone()),
+                engine: server.map_or_else(String::new, |server| server.engine.clone()),
+            }
+        })
+        .collect()
 }
 
 /// Queries that were edited since, each at its place. Of records that have none nothing is known.
@@ -282,17 +303,20 @@ fn other_queries(article: &Article, record: &Record, now: &Fingerprint) -> Vec<D
 
 /// Binaries that are pinned no longer. Every platform's archive is one that is; what a record of
 /// another engine ran on, or of a folder of the author's, is not pins.yaml's to say.
-fn other_binaries(article: &Article, record: &Record, pins: &Pins) -> Option<Diagnostic> {
-    let server = &record.environment.server;
-    let version = &article.front_matter.postgres.version;
+fn other_binaries(
+    article: &Article,
+    version: &Spanned<String>,
+    record: &Record,
+    pins: &Pins,
+) -> Option<Diagnostic> {
+    // Another version is told by each experiment.
+    let mut servers = record.environment.servers();
+    let server = servers.find(|server| server.version == version.value)?;
     let digest = server
         .digest
         .as_ref()
         .filter(|_| server.engine == "embedded")?;
-    // Another version is told by each experiment.
-    let pin = pins
-        .version(&version.value)
-        .filter(|pin| pin.version == server.version)?;
+    let pin = pins.version(&version.value)?;
     let mut pinned = pin
         .archives
         .values()

@@ -7,7 +7,9 @@ use crate::article::LintLevel;
 use crate::chart::{CHARTS, NOTICES};
 use crate::exit_code::{Failure, Outcome};
 use crate::lint::{RULES, Rule};
-use crate::measure::instrument::INSTRUMENTS;
+use crate::measure::client::CLIENTS;
+use crate::measure::instrument::{ColumnDescription, INSTRUMENTS};
+use crate::measure::protocols::PROTOCOLS;
 use crate::render::FORMATS;
 use crate::report::REPORTS;
 use std::fmt::Write;
@@ -16,6 +18,8 @@ use std::fmt::Write;
 pub enum Catalogue {
     Articles,
     Instruments,
+    Clients,
+    Protocols,
     Functions,
     Charts,
     Formats,
@@ -29,6 +33,8 @@ pub fn list(project: &Project, catalogue: Catalogue) -> Result<Outcome, Failure>
     let text = match catalogue {
         Catalogue::Articles => return articles(project),
         Catalogue::Instruments => instruments(),
+        Catalogue::Clients => clients(),
+        Catalogue::Protocols => protocols(),
         Catalogue::Functions => pairs(FUNCTIONS.iter().copied()),
         Catalogue::Charts => pairs(CHARTS.iter().map(|entry| (entry.name, entry.description))),
         Catalogue::Formats => pairs(FORMATS.iter().map(|entry| (entry.name, entry.description))),
@@ -51,7 +57,7 @@ fn articles(project: &Project) -> Result<Outcome, Failure> {
             "{}  {} (Postgres {}, {} experiments, {} claims)",
             article.slug,
             article.front_matter.title.text,
-            article.front_matter.postgres.version.value,
+            article.front_matter.postgres.versions_text(),
             article.experiments().count(),
             article.claims().count()
         );
@@ -68,13 +74,7 @@ fn instruments() -> String {
             "{} (PostgreSQL {} and later)\n  {}",
             instrument.name, instrument.minimum_version, instrument.description
         );
-        for column in instrument.columns {
-            let _ = writeln!(
-                text,
-                "    {} {} [{}]: {}",
-                column.name, column.type_name, column.unit, column.description
-            );
-        }
+        columns(&mut text, instrument.columns);
         for (name, rows) in instrument.tables {
             let _ = writeln!(text, "    measured.<experiment>_{name}: {rows}");
         }
@@ -94,6 +94,54 @@ fn instruments() -> String {
             );
         }
         let _ = writeln!(text, "  disturbed by: {}\n", instrument.disturbed_by);
+    }
+    text
+}
+
+fn columns(text: &mut String, columns: &[ColumnDescription]) {
+    for column in columns {
+        let _ = writeln!(
+            text,
+            "    {} {} [{}]: {}",
+            column.name, column.type_name, column.unit, column.description
+        );
+    }
+}
+
+/// Who runs a phase other than its session.
+fn clients() -> String {
+    let mut text = String::new();
+    for client in CLIENTS {
+        let _ = writeln!(
+            text,
+            "{}: `{}` behind {}\n  {}",
+            client.name, client.written, client.phases, client.description
+        );
+        for (table, described) in client.tables {
+            let _ = writeln!(text, "  {table}");
+            columns(&mut text, described);
+        }
+        let arguments = (client.arguments)();
+        if !arguments.is_empty() {
+            let _ = writeln!(text, "  args: {arguments}");
+        }
+        let _ = writeln!(text, "  disturbed by: {}\n", client.disturbed_by);
+    }
+    text
+}
+
+fn protocols() -> String {
+    let mut text = String::new();
+    for protocol in PROTOCOLS {
+        let _ = writeln!(
+            text,
+            "{} (PostgreSQL {} and later)\n  {}",
+            protocol.name, protocol.minimum_version, protocol.description
+        );
+        if !protocol.gives.is_empty() {
+            let _ = writeln!(text, "  gives: {}", protocol.gives);
+        }
+        let _ = writeln!(text, "  disturbed by: {}\n", protocol.disturbed_by);
     }
     text
 }

@@ -24,6 +24,7 @@ mod record;
 mod requote;
 mod status;
 mod terminal;
+mod work;
 
 pub use accept::{Accepting, Place, Unpinned, accept};
 pub use build::build;

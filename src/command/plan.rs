@@ -211,9 +211,9 @@ fn article_text(article: &Article, context: &Context<'_>) -> String {
         "{} · profile {} · Postgres {} · engine {}: {}\n",
         article.slug,
         context.resolved.profile,
-        context.server.version,
-        context.server.engine,
-        context.engine.reason
+        context.versions(),
+        context.engine(),
+        context.engine_reason()
     );
     let weighed = shards::weigh(article, &context.resolved, context.accepted.as_ref());
     let planned = context.plan(&Force::Nothing);

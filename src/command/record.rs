@@ -4,7 +4,7 @@
 use super::project::Project;
 use super::terminal;
 use crate::analyse::{self, Analysis};
-use crate::article::{Article, Experiment, Statement};
+use crate::article::{Article, Experiment, Statement, in_words};
 use crate::diagnostic::Diagnostic;
 use crate::engine::pins::{Pin, Pins};
 use crate::engine::{self, Engines, Identity};
@@ -19,17 +19,18 @@ use crate::record::{
 };
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// One article in one profile on one engine, with everything that is known before a server runs.
 pub struct Context<'a> {
     pub article: &'a Article,
     pub resolved: Resolved,
-    pub pin: &'a Pin,
-    pub server: ServerIdentity,
-    /// Which engine, and why.
-    pub engine: Identity,
+    /// One for each of the article's versions; claims are evaluated on the first.
+    pub pins: Vec<&'a Pin>,
+    pub servers: Vec<ServerIdentity>,
+    /// Which engine each of them has, and why.
+    pub engines: Vec<Identity>,
     pub host: HostEnvironment,
     pub store: Store,
     /// What the author accepted, where there is a record.
@@ -43,10 +44,13 @@ pub struct Context<'a> {
 #[derive(Serialize, Deserialize)]
 pub struct StoredAnalysis {
     pub server: ServerEnvironment,
+    #[serde(default)]
+    pub other_servers: IndexMap<String, ServerEnvironment>,
     pub analysis: Analysis,
 }
 
 const ANALYSIS: &str = "analysis";
+const SERVERS: &str = "servers";
 
 pub fn record_path(article: &Article) -> PathBuf {
     record_in(&article.directory)
@@ -73,24 +77,37 @@ impl<'a> Context<'a> {
         engines: &Engines,
     ) -> Result<Self, Failure> {
         let resolved = plan::resolve(article, profile).map_err(Failure::article)?;
-        let version = &article.front_matter.postgres.version;
-        let pin = pins.version(&version.value).ok_or_else(|| {
-            Failure::article(
-                Diagnostic::error(format!("Postgres {} is not pinned", version.value))
-                    .at(&article.source, version.span)
-                    .hint(pins.hint_for_unknown(&version.value)),
-            )
-        })?;
-        let engine = engines.choose(pin, platform_of(article)).await?;
+        let mut pinned = Vec::new();
+        let mut identities = Vec::new();
+        for version in article.front_matter.postgres.all_versions() {
+            let pin = pins.version(&version.value).ok_or_else(|| {
+                Failure::article(
+                    Diagnostic::error(format!("Postgres {} is not pinned", version.value))
+                        .at(&article.source, version.span)
+                        .hint(pins.hint_for_unknown(&version.value)),
+                )
+            })?;
+            let engine = engines.choose(pin, platform_of(article)).await?;
+            refuse_versions_on(&engine, article)?;
+            pinned.push(pin);
+            identities.push(engine);
+        }
         terminal::tell_diagnostics(&engines.warnings());
         let accepted = read_record(&record_path(article))?;
         Ok(Self {
             article,
             resolved,
-            pin,
-            host: host_of(&engine, pin, platform_of(article), false, &|_| {}).await?,
-            server: server_of(pin, &engine),
-            engine,
+            host: host_of(
+                &identities[0],
+                pinned[0],
+                platform_of(article),
+                false,
+                &|_| {},
+            )
+            .await?,
+            servers: servers_of(&pinned, &identities),
+            pins: pinned,
+            engines: identities,
             store: project.store(article),
             accepted,
             given: None,
@@ -107,19 +124,32 @@ impl<'a> Context<'a> {
         if self.given.is_some() {
             return Ok(());
         }
-        self.host = host_of(&self.engine, self.pin, self.platform(), !offline, progress).await?;
+        let mut known: Vec<(&Identity, HostEnvironment)> = Vec::new();
+        for (engine, pin) in self.engines.iter().zip(&self.pins) {
+            if known.iter().any(|(other, _)| other.choice == engine.choice) {
+                continue;
+            }
+            let host = host_of(engine, pin, self.platform(), !offline, progress).await?;
+            known.push((engine, host));
+        }
+        refuse_two_machines(&known)?;
+        if let Some((_, host)) = known.into_iter().next() {
+            self.host = host;
+        }
         Ok(())
     }
 
     /// Pulls an image that the choice of the engine counts on; where that fails another engine is
     /// taken after all.
     pub async fn settle(&mut self, engines: &Engines) -> Result<(), Failure> {
-        let settled = engines.settle(self.pin, self.platform()).await?;
-        terminal::tell_diagnostics(&engines.warnings());
-        if let Some(engine) = settled.filter(|_| self.given.is_none()) {
-            self.server = server_of(self.pin, &engine);
-            self.engine = engine;
+        for (at, pin) in self.pins.iter().enumerate() {
+            let settled = engines.settle(pin, platform_of(self.article)).await?;
+            if let Some(engine) = settled.filter(|_| self.given.is_none()) {
+                self.servers[at] = server_of(pin, &engine);
+                self.engines[at] = engine;
+            }
         }
+        terminal::tell_diagnostics(&engines.warnings());
         Ok(())
     }
 
@@ -131,10 +161,20 @@ impl<'a> Context<'a> {
     /// The same with the measurements of a record in place of this machine's, which only analyses
     /// them.
     pub fn with(mut self, record: Record) -> Self {
-        let server = &record.environment.server;
-        self.server.digest.clone_from(&server.digest);
-        self.server.engine.clone_from(&server.engine);
-        self.engine.reason.clone_from(&server.engine_reason);
+        let environment = &record.environment;
+        let is_alone = self.servers.len() == 1;
+        for (identity, engine) in self.servers.iter_mut().zip(&mut self.engines) {
+            let mut others = environment.servers();
+            let server = match is_alone {
+                true => Some(&environment.server),
+                false => others.find(|server| server.version == identity.version),
+            };
+            if let Some(server) = server {
+                identity.digest.clone_from(&server.digest);
+                identity.engine.clone_from(&server.engine);
+                engine.reason.clone_from(&server.engine_reason);
+            }
+        }
         self.host = record.environment.host.clone();
         self.given = Some(record);
         self
@@ -142,12 +182,12 @@ impl<'a> Context<'a> {
 
     pub fn plan(&self, force: &Force) -> Vec<PlannedExperiment<'a>> {
         if let Some(record) = &self.given {
-            return plan::of_record(self.article, &self.resolved, &self.server, record);
+            return plan::of_record(self.article, &self.resolved, &self.servers, record);
         }
         plan::plan(
             self.article,
             &self.resolved,
-            &self.server,
+            &self.servers,
             &self.host.sha256,
             force,
             &|experiment| self.stored(experiment),
@@ -188,19 +228,80 @@ impl<'a> Context<'a> {
         self.store.cache(ANALYSIS, &self.analysis_file(&key), &json)
     }
 
+    /// What a server said of itself when something was last measured on it.
+    pub fn stored_server(&self, server: &ServerIdentity) -> Option<ServerEnvironment> {
+        let cached = self.store.cached(SERVERS, &self.server_file(server))?;
+        serde_json::from_str(&cached).ok()
+    }
+
+    pub fn store_server(&self, server: &ServerIdentity, environment: &ServerEnvironment) {
+        let json = serde_json::to_string(environment).expect("an environment serialises");
+        // It can be asked again.
+        let _ = self.store.cache(SERVERS, &self.server_file(server), &json);
+    }
+
+    /// All that what it says of itself depends on.
+    fn server_file(&self, server: &ServerIdentity) -> String {
+        let postgres = &self.article.front_matter.postgres;
+        let extensions: Vec<&str> = (postgres.extensions.iter())
+            .map(|extension| extension.value.as_str())
+            .collect();
+        let limits = (&postgres.memory, &postgres.cpus, &postgres.shm_size);
+        let (settings, host) = (&postgres.settings, &self.host.sha256);
+        sha256_of(format!("{server:?} {settings:?} {extensions:?} {limits:?} {host}").as_bytes())
+    }
+
     /// The server is part of the name: an analysis on another build says so in its record. Of
     /// existing servers two are alike in everything but which they are.
     fn analysis_file(&self, key: &str) -> String {
-        let which = match self.server.engine.as_str() {
-            "url" => self.host.sha256.as_str(),
+        let which = match self.servers.first() {
+            Some(server) if server.engine == "url" => self.host.sha256.as_str(),
             _ => "",
         };
-        sha256_of(format!("{key} {:?}{which}", self.server).as_bytes())
+        match self.servers.as_slice() {
+            [only] => sha256_of(format!("{key} {only:?}{which}").as_bytes()),
+            several => sha256_of(format!("{key} {several:?}").as_bytes()),
+        }
+    }
+
+    /// Which engine runs; of several, one for each version that has another.
+    pub fn engine(&self) -> String {
+        let mut names: Vec<&str> = Vec::new();
+        for server in &self.servers {
+            if !names.contains(&server.engine.as_str()) {
+                names.push(&server.engine);
+            }
+        }
+        in_words(&names)
+    }
+
+    /// Why; of several engines for each version.
+    pub fn engine_reason(&self) -> String {
+        let reasons: BTreeSet<&str> = (self.engines.iter())
+            .map(|engine| engine.reason.as_str())
+            .collect();
+        if let Some(only) = reasons.first().filter(|_| reasons.len() == 1) {
+            return (*only).to_owned();
+        }
+        let of_each = self.servers.iter().zip(&self.engines);
+        let of_each: Vec<String> = of_each
+            .map(|(server, engine)| {
+                format!("{} {}: {}", server.version, server.engine, engine.reason)
+            })
+            .collect();
+        of_each.join("; ")
+    }
+
+    /// `16.15`, `16.15 and 18.6`
+    pub fn versions(&self) -> String {
+        let versions = self.servers.iter().map(|server| server.version.as_str());
+        in_words(&versions.collect::<Vec<_>>())
     }
 
     fn assemble(&self, planned: &[PlannedExperiment<'a>], stored: StoredAnalysis) -> Record {
         let StoredAnalysis {
             server,
+            other_servers,
             mut analysis,
         } = stored;
         for claim in self.article.claims() {
@@ -246,7 +347,7 @@ impl<'a> Context<'a> {
                 .map(|(name, value)| (name.clone(), value.to_string()))
                 .collect(),
             part: None,
-            environment: self.environment(server),
+            environment: self.environment(server, other_servers),
             environments: (self.given.as_ref())
                 .map_or_else(BTreeMap::new, |given| given.environments.clone()),
             queries: analyse::queries(self.article),
@@ -296,13 +397,26 @@ impl<'a> Context<'a> {
     }
 
     /// What was measured on: of a record that was given its own, whatever it is analysed on.
-    fn environment(&self, mut server: ServerEnvironment) -> Environment {
+    fn environment(
+        &self,
+        mut server: ServerEnvironment,
+        mut other_servers: IndexMap<String, ServerEnvironment>,
+    ) -> Environment {
         if let Some(given) = &self.given {
             return given.environment.clone();
         }
-        server.engine_reason.clone_from(&self.engine.reason);
+        for (at, (identity, engine)) in self.servers.iter().zip(&self.engines).enumerate() {
+            let environment = match at {
+                0 => Some(&mut server),
+                _ => other_servers.get_mut(&identity.version),
+            };
+            if let Some(environment) = environment {
+                environment.engine_reason.clone_from(&engine.reason);
+            }
+        }
         Environment {
             server,
+            other_servers,
             host: self.host.clone(),
             tool: environment::tool(fingerprint::PROTOCOL),
         }
@@ -324,9 +438,52 @@ async fn host_of(
     Ok(environment::host(&machine))
 }
 
+/// Hosts that stand in a record once, so that all versions have to be measured on one.
+fn refuse_two_machines(known: &[(&Identity, HostEnvironment)]) -> Result<(), Failure> {
+    let is_of = |host: &HostEnvironment, other: &HostEnvironment| {
+        (&host.cpu, host.cores, &host.kernel, &host.architecture)
+            == (&other.cpu, other.cores, &other.kernel, &other.architecture)
+    };
+    let Some(((first, host), others)) = known.split_first() else {
+        return Ok(());
+    };
+    let Some((other, elsewhere)) = others.iter().find(|(_, other)| !is_of(host, other)) else {
+        return Ok(());
+    };
+    Err(Failure::Engine(
+        Diagnostic::error("the versions of the article would be measured on two machines")
+            .note(format!("{}: {}", first.engine, host.machine()))
+            .note(format!("{}: {}", other.engine, elsewhere.machine()))
+            .hint("name one engine for all of them: `--engine embedded` or `--engine docker`"),
+    ))
+}
+
+/// An existing server is of one version, which is that of no cell in particular.
+fn refuse_versions_on(engine: &Identity, article: &Article) -> Result<(), Failure> {
+    let Some(first) = article.front_matter.postgres.versions.first() else {
+        return Ok(());
+    };
+    if engine.engine != "url" {
+        return Ok(());
+    }
+    Err(Failure::article(
+        Diagnostic::error(
+            "an existing server is of one version, and this article has each cell measured on its \
+             own",
+        )
+        .at(&article.source, first.span)
+        .hint("measure it on the pinned servers: `--engine embedded` or `--engine docker`"),
+    ))
+}
+
 fn platform_of(article: &Article) -> Option<&str> {
     let platform = article.front_matter.postgres.platform.as_ref();
     platform.map(|platform| platform.value.as_str())
+}
+
+fn servers_of(pins: &[&Pin], engines: &[Identity]) -> Vec<ServerIdentity> {
+    let pairs = pins.iter().zip(engines);
+    pairs.map(|(pin, engine)| server_of(pin, engine)).collect()
 }
 
 fn server_of(pin: &Pin, engine: &Identity) -> ServerIdentity {

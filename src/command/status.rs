@@ -156,9 +156,9 @@ fn of(article: &Article, context: &Context<'_>, pins: &Pins) -> Result<Status, F
     Ok(Status {
         article: article.slug.clone(),
         profile: context.resolved.profile.clone(),
-        postgres: context.server.version.clone(),
-        engine: context.server.engine.clone(),
-        engine_reason: context.engine.reason.clone(),
+        postgres: context.versions(),
+        engine: context.engine(),
+        engine_reason: context.engine_reason(),
         experiments,
         record: record(article, context, pins),
         machines: machines.iter().map(machine).collect(),

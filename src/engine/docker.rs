@@ -16,6 +16,7 @@ mod image;
 mod limits;
 mod machine;
 mod place;
+mod program;
 mod ssh;
 pub(super) mod strays;
 mod template;

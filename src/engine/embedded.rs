@@ -6,10 +6,13 @@
 //! version's template) → settings → server.
 
 mod binaries;
+#[cfg(target_os = "linux")]
+mod confinement;
 pub(super) mod doctor;
 mod fetch;
 mod libraries;
 mod process;
+mod program;
 mod template;
 mod user;
 

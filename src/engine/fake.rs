@@ -21,6 +21,13 @@
 //!     error: {sqlstate: "22012", message: division by zero, detail: …, hint: …, position: 10}
 //!   - sql: CRASH
 //!     lost: server closed the connection unexpectedly
+//! programs:               # what psql and pgbench come to; the first that fits, several in turn
+//!   - program: pgbench
+//!     arguments: "*-T 1*" # as in `match`, over its words; default: whatever they are
+//!     status: 0           # default: 0
+//!     stdout: "tps = …"
+//!     stderr: ""
+//!     files: {transactions.1: "0 1 2571 0 1796063236 141117"}   # what it writes
 //! ```
 //!
 //! Several answers to the same `sql` (or the same `match`) are given in turn, over and over, by
@@ -29,12 +36,15 @@
 //! (`SELECT`, `SHOW`, `EXPLAIN` …): that is an error naming the statement, so that no test passes
 //! by accident.
 
+use super::program::{self, Completed, Content, Invocation, Workspace};
 use super::session::{Role, SessionError, SqlError, StatementResult};
 use super::statement;
 use crate::diagnostic::Diagnostic;
 use crate::exit_code::Failure;
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
+use std::fs;
+use std::io::{Seek, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,6 +55,8 @@ use std::time::Duration;
 pub struct FakeServer {
     script: Arc<Script>,
     next_pid: AtomicI32,
+    /// Those of programs, gone with the server.
+    folders: Mutex<Vec<tempfile::TempDir>>,
 }
 
 #[derive(Debug)]
@@ -52,6 +64,7 @@ struct Script {
     version: Option<String>,
     settings: BTreeMap<String, String>,
     answers: Vec<Answer>,
+    programs: Vec<CannedProgram>,
     /// How often each `sql` or `match` was asked for.
     asked: Mutex<HashMap<String, usize>>,
 }
@@ -69,6 +82,28 @@ struct File {
     #[serde(default)]
     settings: BTreeMap<String, String>,
     answers: Vec<Answer>,
+    #[serde(default)]
+    programs: Vec<CannedProgram>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CannedProgram {
+    program: String,
+    #[serde(default = "any")]
+    arguments: String,
+    #[serde(default)]
+    status: i32,
+    #[serde(default)]
+    stdout: String,
+    #[serde(default)]
+    stderr: String,
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+}
+
+fn any() -> String {
+    "*".to_owned()
 }
 
 #[derive(Debug, Deserialize)]
@@ -128,9 +163,11 @@ impl FakeServer {
                 version: file.version,
                 settings: file.settings,
                 answers: file.answers,
+                programs: file.programs,
                 asked: Mutex::default(),
             }),
             next_pid: AtomicI32::new(1001),
+            folders: Mutex::default(),
         })
     }
 
@@ -148,6 +185,92 @@ impl FakeServer {
             pid: self.next_pid.fetch_add(1, Ordering::Relaxed),
             notices: Vec::new(),
         }
+    }
+}
+
+/// Programs run in folders of this machine, and do what the file says.
+impl FakeServer {
+    pub(super) fn workspace(&self) -> Result<Workspace, Failure> {
+        let folder = tempfile::tempdir()
+            .map_err(|error| program::failure("make a folder in", "/tmp".as_ref(), &error))?;
+        let workspace = Workspace {
+            folder: folder.path().to_owned(),
+        };
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        folders.push(folder);
+        Ok(workspace)
+    }
+
+    pub(super) fn put(
+        &self,
+        workspace: &Workspace,
+        name: &str,
+        content: Content<'_>,
+    ) -> Result<(), Failure> {
+        program::put_file(&workspace.folder, name, content)
+            .map(drop)
+            .map_err(|error| program::failure("put files in", &workspace.folder, &error))
+    }
+
+    pub(super) fn take(
+        &self,
+        workspace: &Workspace,
+        prefix: &str,
+    ) -> Result<Vec<fs::File>, Failure> {
+        program::take_files(&workspace.folder, prefix)
+            .map_err(|error| program::failure("read files in", &workspace.folder, &error))
+    }
+
+    pub(super) fn discard(&self, workspace: Workspace) {
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        folders.retain(|folder| folder.path() != workspace.folder);
+    }
+
+    pub(super) fn run(
+        &self,
+        workspace: &Workspace,
+        invocation: &Invocation<'_>,
+    ) -> Result<Completed, Failure> {
+        let name = invocation.program.name();
+        let words = invocation.arguments.join(" ");
+        let fitting: Vec<&CannedProgram> = self
+            .script
+            .programs
+            .iter()
+            .filter(|canned| canned.program == name && glob(&canned.arguments, &words))
+            .collect();
+        let Some(first) = fitting.first() else {
+            return Err(Failure::Engine(
+                Diagnostic::error(format!("the fake engine does not know `{name} {words}`"))
+                    .hint("add an entry under `programs`"),
+            ));
+        };
+        let key = format!("{name} {}", first.arguments);
+        let mut asked = self
+            .script
+            .asked
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let times = asked.entry(key).or_default();
+        let canned = fitting[*times % fitting.len()];
+        *times += 1;
+        for (name, content) in &canned.files {
+            self.put(workspace, name, Content::Bytes(content.as_bytes()))?;
+        }
+        let printed = || {
+            let mut file = tempfile::tempfile()?;
+            file.write_all(canned.stdout.as_bytes())?;
+            file.rewind()?;
+            Ok(file)
+        };
+        let stdout = printed()
+            .map_err(|error| program::failure("write files in", &workspace.folder, &error))?;
+        Ok(Completed {
+            status: Some(canned.status),
+            timed_out: false,
+            stdout,
+            stderr: canned.stderr.clone(),
+        })
     }
 }
 

@@ -19,6 +19,7 @@ mod embedded;
 mod fake;
 mod machine;
 pub mod pins;
+pub mod program;
 pub mod session;
 mod settings;
 mod statement;
@@ -39,9 +40,11 @@ use docker::DockerServer;
 use embedded::Embedded;
 use fake::FakeServer;
 use pins::{Pin, Pins};
+use program::{Completed, Content, Invocation, Workspace};
 use session::{Role, Session, SessionError, quote_identifier, quote_literal};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -412,6 +415,65 @@ impl Server {
         }
     }
 
+    /// A folder for the server's own programs and their files.
+    pub async fn workspace(&self) -> Result<Workspace, Failure> {
+        match &self.engine {
+            Engine::Embedded(server) => server.workspace(),
+            Engine::Docker(server) => server.workspace().await,
+            Engine::Url(_) => Err(no_programs()),
+            Engine::Fake(server) => server.workspace(),
+        }
+    }
+
+    /// Puts a file into a workspace, over one of that name; `name` may have folders in it.
+    pub async fn put(
+        &self,
+        workspace: &Workspace,
+        name: &str,
+        content: Content<'_>,
+    ) -> Result<(), Failure> {
+        match &self.engine {
+            Engine::Embedded(server) => server.put(workspace, name, content),
+            Engine::Docker(server) => server.put(workspace, name, content).await,
+            Engine::Url(_) => Err(no_programs()),
+            Engine::Fake(server) => server.put(workspace, name, content),
+        }
+    }
+
+    /// Runs a program in a workspace. Dropped before it is done, this ends the program.
+    pub async fn run(
+        &self,
+        workspace: &Workspace,
+        invocation: &Invocation<'_>,
+    ) -> Result<Completed, Failure> {
+        match &self.engine {
+            Engine::Embedded(server) => server.run(workspace, invocation).await,
+            Engine::Docker(server) => server.run(workspace, invocation).await,
+            Engine::Url(_) => Err(no_programs()),
+            Engine::Fake(server) => server.run(workspace, invocation),
+        }
+    }
+
+    /// The files of a workspace whose names begin with `prefix`, in the order of their names; they are
+    /// gone from there.
+    pub async fn take(&self, workspace: &Workspace, prefix: &str) -> Result<Vec<File>, Failure> {
+        match &self.engine {
+            Engine::Embedded(server) => server.take(workspace, prefix),
+            Engine::Docker(server) => server.take(workspace, prefix).await,
+            Engine::Url(_) => Err(no_programs()),
+            Engine::Fake(server) => server.take(workspace, prefix),
+        }
+    }
+
+    pub async fn discard(&self, workspace: Workspace) {
+        match &self.engine {
+            Engine::Embedded(server) => server.discard(workspace),
+            Engine::Docker(server) => server.discard(workspace).await,
+            Engine::Url(_) => {}
+            Engine::Fake(server) => server.discard(workspace),
+        }
+    }
+
     pub async fn stop(self) -> Result<(), Failure> {
         match self.engine {
             Engine::Embedded(server) => server.stop().await,
@@ -568,6 +630,11 @@ impl Server {
         let version = version.and_then(|row| row.into_iter().next().flatten());
         Ok(version.unwrap_or_else(|| "fake".into()))
     }
+}
+
+/// An experiment that needs them is skipped there.
+fn no_programs() -> Failure {
+    Failure::internal("an existing server has no programs of ours")
 }
 
 /// The median of some round trips, in milliseconds with three decimals.

@@ -10,7 +10,7 @@ mod error;
 
 use address::LOG_LINES;
 pub(super) use address::{Address, Host, log_tail};
-pub use error::{SessionError, SqlError};
+pub use error::{SessionError, SqlError, is_of_a_full_disk};
 
 use super::{fake, statement};
 use crate::quantity::{Column, Table, Value};
@@ -82,6 +82,9 @@ impl StatementResult {
 /// How many rows of one result are kept. A larger one is received to its end, so that its time is
 /// right, but its later rows are only counted.
 pub const KEPT_ROWS: usize = 1_000_000;
+
+/// How long is waited for what is done when a statement takes too long.
+const LATE: Duration = Duration::from_secs(5);
 
 /// `name` as an identifier in SQL.
 pub fn quote_identifier(name: &str) -> String {
@@ -181,8 +184,19 @@ impl Session {
         sql: &str,
         timeout: Duration,
     ) -> Result<StatementResult, SessionError> {
+        self.execute_within_or(sql, timeout, async {}).await
+    }
+
+    /// The same; `late` is done when the time is over, before the statement is cancelled: what it
+    /// waits for can still be seen then.
+    pub async fn execute_within_or(
+        &mut self,
+        sql: &str,
+        timeout: Duration,
+        late: impl Future<Output = ()>,
+    ) -> Result<StatementResult, SessionError> {
         match &mut self.connection {
-            Connection::Postgres(postgres) => postgres.execute_within(sql, timeout).await,
+            Connection::Postgres(postgres) => postgres.execute_within(sql, timeout, late).await,
             Connection::Fake(fake) => fake.execute_within(sql, timeout),
         }
     }
@@ -341,6 +355,7 @@ impl Postgres {
         &self,
         sql: &str,
         timeout: Duration,
+        late: impl Future<Output = ()>,
     ) -> Result<StatementResult, SessionError> {
         refuse_copy(sql)?;
         let mut run = pin!(self.run(sql));
@@ -352,7 +367,11 @@ impl Postgres {
         match in_time {
             Some(Ok(answer)) => Ok(answer.into_result(sql)),
             Some(Err(error)) => Err(self.session_error(&error).await),
-            None => Err(self.cancel(run, timeout).await),
+            None => {
+                // Who is asked may not answer either.
+                let _ = tokio::time::timeout(LATE, late).await;
+                Err(self.cancel(run, timeout).await)
+            }
         }
     }
 

@@ -72,6 +72,7 @@ pub fn article(markdown: &str, claims: Vec<Claim>) -> Article {
         front_matter: front_matter(),
         blocks: vec![claims],
         prose,
+        files: Default::default(),
     }
 }
 
@@ -88,6 +89,7 @@ pub fn front_matter() -> FrontMatter {
         draft: false,
         published_source: None,
         postgres: PostgresSpec {
+            versions: Vec::new(),
             version: Spanned::new("16.15".to_owned(), 0..0),
             settings: BTreeMap::new(),
             extensions: Vec::new(),
@@ -169,6 +171,7 @@ pub fn record(host: &str, values: &[(&str, &str)]) -> Record {
         part: None,
         environments: Default::default(),
         environment: Environment {
+            other_servers: IndexMap::new(),
             server: ServerEnvironment::default(),
             host: HostEnvironment {
                 sha256: host.to_owned(),

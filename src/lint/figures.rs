@@ -18,7 +18,7 @@ pub(super) struct Context<'a> {
     /// Bare numbers in it name things: a cell of a column of versions, dates or ports.
     pub is_label: bool,
     /// The article's Postgres; its number is a name wherever it stands.
-    pub version: &'a str,
+    pub versions: &'a [&'a str],
     /// Names whose values are set and not measured.
     pub settings: &'a BTreeSet<String>,
     /// Ranges of the text whose numbers are none of ours.
@@ -414,7 +414,8 @@ impl<'a> Number<'a> {
 
     /// `PostgreSQL 16`, `Docker 29.5`, `Figure 1`, `port 5432`.
     fn is_version(&self, context: &Context) -> bool {
-        if self.digits() == context.version && context.version.contains('.') && !self.measures() {
+        let is_named = |version: &&str| self.digits() == *version && version.contains('.');
+        if context.versions.iter().any(is_named) && !self.measures() {
             return true;
         }
         if !self.is_version_like() {
@@ -584,7 +585,7 @@ mod tests {
         let context = Context {
             is_heading: true,
             is_label: false,
-            version: "16.15",
+            versions: &["16.15"],
             settings: &BTreeSet::new(),
             bound: &[],
         };

@@ -16,7 +16,7 @@ pub(super) fn check(article: &Article) -> Vec<Diagnostic> {
         let context = Context {
             is_heading: run.heading.is_some(),
             is_label: run.is_label,
-            version: &article.front_matter.postgres.version.value,
+            versions: &versions(article),
             settings: &settings,
             bound: &run.bound,
         };
@@ -29,6 +29,12 @@ pub(super) fn check(article: &Article) -> Vec<Diagnostic> {
     found
 }
 
+/// A version of the article's own is no figure.
+fn versions(article: &Article) -> Vec<&str> {
+    let all = article.front_matter.postgres.all_versions();
+    all.map(|version| version.value.as_str()).collect()
+}
+
 /// Titles, captions and alt texts.
 fn in_texts(article: &Article, settings: &BTreeSet<String>) -> Vec<Diagnostic> {
     yaml_texts(article)
@@ -38,7 +44,7 @@ fn in_texts(article: &Article, settings: &BTreeSet<String>) -> Vec<Diagnostic> {
             let context = Context {
                 is_heading: true,
                 is_label: false,
-                version: &article.front_matter.postgres.version.value,
+                versions: &versions(article),
                 settings,
                 bound: &bound,
             };

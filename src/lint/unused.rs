@@ -158,8 +158,11 @@ fn results(experiment: &Experiment) -> impl Iterator<Item = String> {
         .collects
         .iter()
         .filter_map(|one| one.name.as_ref());
+    let sampled = experiment.samples.iter().map(|one| &one.name);
+    let named = named.chain(sampled);
     let named = named.map(move |name| format!("{id}_{}", name.value));
-    [id.clone(), format!("{id}_statements"), format!("{id}_wal")]
+    ["", "_statements", "_wal", "_settings"]
+        .map(|of| format!("{id}{of}"))
         .into_iter()
         .chain(named)
 }
@@ -199,7 +202,13 @@ pub(super) fn params(article: &Article) -> Vec<Diagnostic> {
     for statement in statements(article) {
         used.extend(statement.variables.iter().map(|one| one.name.clone()));
     }
+    let included = article.files.values();
+    used.extend(included.flat_map(|file| file.variables.iter().cloned()));
     for experiment in article.experiments() {
+        for phase in experiment.phases() {
+            let params = phase.client.params();
+            used.extend(params.into_iter().map(|(name, _)| name.to_owned()));
+        }
         let settings = experiment.settings.values();
         let texts = settings.chain(experiment.session.values());
         for text in texts.chain(experiment.derive.values()) {
@@ -248,13 +257,8 @@ fn statements(article: &Article) -> Vec<&Statement> {
         match &block.kind {
             BlockKind::Fixture(fixture) => found.extend(of(&fixture.script)),
             BlockKind::Experiment(experiment) => {
-                let phases = [&experiment.setup, &experiment.warmup, &experiment.teardown];
-                for phase in phases.into_iter().flatten() {
+                for phase in experiment.phases() {
                     found.extend(of(&phase.script));
-                }
-                found.extend(of(&experiment.measure.script));
-                for collect in &experiment.collects {
-                    found.extend(of(&collect.phase.script));
                 }
             }
             BlockKind::Claims(claims) => found.extend(claims.claims.iter().map(|one| &one.query)),

@@ -8,7 +8,7 @@ mod found;
 mod plans;
 mod runs;
 
-pub use found::{Found, sentences};
+pub use found::{Found, Kind, sentences};
 pub use plans::doubts as of_plans;
 pub use runs::doubts as of_runs;
 
@@ -17,7 +17,6 @@ use crate::article::Experiment;
 use crate::engine::session::Session;
 use crate::parse::sql::words;
 use cpu::CpuState;
-use found::Kind;
 
 /// Below this the clock and the round trip are a visible share of what is timed.
 const TOO_SHORT_MS: f64 = 1.0;
@@ -125,7 +124,9 @@ impl Watch {
 /// Whether the server's program is for another processor than this machine has.
 pub async fn is_emulated(control: &mut Session) -> bool {
     let version = first_cell(control, "SELECT pg_catalog.version()").await;
-    emulated::is_emulated(&version.unwrap_or_default(), std::env::consts::ARCH)
+    // The processor that counts is that of the server's machine.
+    !control.is_elsewhere()
+        && emulated::is_emulated(&version.unwrap_or_default(), std::env::consts::ARCH)
 }
 
 /// Whether `measure` itself asks for a checkpoint, or for something that makes one.

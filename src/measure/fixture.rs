@@ -10,6 +10,7 @@ use crate::engine::session::{Role, Session, SessionError};
 use crate::exit_code::Failure;
 use crate::plan::Resolved;
 use crate::source::Spanned;
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -151,7 +152,8 @@ async fn fill(
         source: &article.source,
         timeout: TIMEOUT,
     };
-    let ran = script::run(&mut session, None, &fixture.script, &mut variables, rules).await;
+    let aside = script::Aside::default();
+    let ran = script::run(&mut session, &fixture.script, &mut variables, rules, aside).await;
     // Nobody may be connected to what is about to be cloned.
     session.close().await;
     ran.map(drop).map_err(|(_, error)| {
@@ -161,12 +163,14 @@ async fn fill(
 }
 
 /// An error of a script as the failure it is, with where it happened.
-pub fn failure(error: script::ScriptError, note: String) -> Failure {
+pub fn failure(error: impl Borrow<script::ScriptError>, note: String) -> Failure {
+    let error = error.borrow();
     let diagnostic = error.diagnostic().clone().note(note);
     match error {
         script::ScriptError::Lost(_) | script::ScriptError::Sql { machine: true, .. } => {
             Failure::Engine(diagnostic)
         }
+        script::ScriptError::Broken(_) => Failure::Internal(diagnostic),
         _ => Failure::article(diagnostic),
     }
 }

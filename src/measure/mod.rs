@@ -2,23 +2,38 @@
 //!
 //! 1. [`settings`] brings the server to the experiment's settings.
 //! 2. [`fixture`] builds the starting state once and clones it for each fresh state.
-//! 3. [`protocol`] walks cells and runs: setup, warm-up, the measured window, collects.
+//! 3. [`protocol`] walks cells and runs: setup, warm-up, the measured window, collects. [`phase`] runs
+//!    a phase by its client: [`script`] its statements, [`repeat`] one over and over, [`program`] what
+//!    is psql's or pgbench's.
 //! 4. [`instrument`]s read around the window; [`doubts`] watch it.
 //! 5. After each cell the samples are handed to the store.
 
+pub mod client;
 pub mod clock;
+mod collect;
 mod doubts;
 pub mod environment;
 mod fixture;
 pub mod instrument;
+mod phase;
+pub mod program;
 mod protocol;
+pub mod protocols;
+mod readings;
+pub mod repeat;
 mod sample;
+mod sampling;
 mod script;
+mod sessions;
 mod settings;
 mod skipped;
+mod state;
 pub mod statistics;
+mod waiting;
+mod window;
 
 pub use fixture::Fixtures;
+use settings::Settled;
 
 use crate::article::{Article, Experiment};
 use crate::engine::Server;
@@ -32,6 +47,8 @@ pub struct Request<'a> {
     pub article: &'a Article,
     pub resolved: &'a Resolved,
     pub experiment: &'a Experiment,
+    /// Where the article has several: only cells of this one, which the server is of.
+    pub version: Option<&'a str>,
     pub inputs: &'a Fingerprint,
     /// sha256 of `inputs`.
     pub fingerprint: &'a str,
@@ -40,6 +57,17 @@ pub struct Request<'a> {
     /// What an interrupted run had finished.
     pub kept: Option<&'a StoredExperiment>,
     pub store: &'a Store,
+}
+
+impl Request<'_> {
+    /// The cells that belong on this server.
+    pub fn cells(&self) -> impl Iterator<Item = usize> {
+        let postgres = &self.article.front_matter.postgres;
+        (0..self.experiment.cells.rows.len()).filter(move |cell| {
+            let version = self.experiment.version_of(postgres, *cell);
+            self.version.is_none() || self.version == version.as_deref()
+        })
+    }
 }
 
 /// Told what happens, as it happens.
@@ -52,9 +80,9 @@ pub trait Progress {
     fn skipped(&self, _experiment: &str, _reason: &str) {}
 }
 
-/// Measures what is still missing of an experiment; every cell is in the store when it returns. What
-/// an existing server refuses is no mistake of the article: the store then has why nothing was
-/// measured.
+/// Measures what is still missing of an experiment on this server; every cell of it is in the store
+/// when it returns. What an existing server refuses is no mistake of the article: the store then has
+/// why nothing was measured.
 pub async fn measure(
     server: &mut Server,
     fixtures: &mut Fixtures,
@@ -106,12 +134,16 @@ async fn measure_cells(
         );
         fixtures.build(server, article, resolved, fixture).await?;
     }
-    let (applied, read_back) =
-        settings::apply(server, article, experiment, &resolved.params).await?;
+    let mut settled = {
+        // Those of a cell are applied as it begins: the first comes first.
+        let first = request.cells().next().unwrap_or(0);
+        let variables = resolved.variables(experiment, first);
+        Settled::begin(server, article, experiment, &variables).await?
+    };
     let start = StoredExperiment {
         inputs: request.inputs.clone(),
         host: request.host.to_owned(),
-        settings: read_back,
+        settings: settled.of_all_cells(experiment),
         ..request.kept.cloned().unwrap_or_else(|| StoredExperiment {
             measured_at: clock::now(),
             ..StoredExperiment::default()
@@ -121,12 +153,12 @@ async fn measure_cells(
         .store
         .writer(&experiment.id.value, request.fingerprint, &start);
     let result = match writer {
-        Ok(writer) => protocol::run(server, request, &start, writer, progress)
+        Ok(writer) => protocol::run(server, request, &start, &mut settled, writer, progress)
             .await
             .map_err(|failure| failure.at(&article.source, experiment.id.span)),
         Err(failure) => Err(failure),
     };
-    let undone = settings::undo(server, applied).await;
+    let undone = settled.undo(server).await;
     result.and(undone)
 }
 

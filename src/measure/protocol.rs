@@ -2,34 +2,37 @@
 //! runs while a window is open.
 
 use super::doubts::{self, Found, Watch};
-use super::fixture::{self, author_session};
-use super::instrument::{self, INSTRUMENTS, Instrument, Probe, Sessions, Unreadable, Window};
-use super::sample::{RowBuilder, statements_table, typed, unfit};
-use super::script::{self, Ran, Rules, ScriptError};
-use super::settings::tool_session;
+use super::fixture;
+use super::instrument::{self, Window};
+use super::phase::{Measured, Running, stop_sql};
+use super::readings::{explain, probes, sessions};
+use super::sample::{RowBuilder, statements_table};
+use super::sampling::Sampler;
+use super::script::{Ran, Rules, ScriptError};
+use super::sessions::{Belongs, Under};
+use super::settings::{Settled, tool_session};
+use super::state::State;
+use super::waiting::{self, Watcher};
+use super::window::{self, Stop};
 use super::{Progress, Request};
-use crate::article::{
-    Collect, CollectSession, Connect, Experiment, Fresh, InstrumentChoice, Order, Phase, Runs,
-    Scalar, Variables,
-};
+use crate::article::{Connect, Experiment, Fresh, Order, Phase, Runs, Step};
 use crate::diagnostic::Diagnostic;
 use crate::engine::Server;
-use crate::engine::session::{Session, SessionError, StatementResult, quote_literal};
+use crate::engine::session::Session;
 use crate::exit_code::Failure;
-use crate::parse::sql::expand_text;
-use crate::quantity::{Column, Table, Value};
-use crate::record::Sample;
+use crate::quantity::{Column, Value};
 use crate::record::store::{ResultWriter, StoredExperiment};
-use crate::source::{Span, Spanned};
+use crate::record::{Sample, sha256_of};
 use indexmap::IndexMap;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// Measures every cell that `start` does not hold and hands each to the store.
 pub async fn run(
-    server: &Server,
+    server: &mut Server,
     request: &Request<'_>,
     start: &StoredExperiment,
+    settled: &mut Settled,
     mut writer: ResultWriter,
     progress: &dyn Progress,
 ) -> Result<(), Failure> {
@@ -50,16 +53,29 @@ pub async fn run(
         is_emulated,
         progress,
         doubts: Vec::new(),
+        settled,
+        opened: Vec::new(),
+        taken: start.samples.len() as u64,
     };
     let mut samples = start.samples.clone();
-    let cells: Vec<usize> = (0..request.experiment.cells.rows.len())
+    let cells: Vec<usize> = (request.cells())
         .filter(|cell| start.samples.iter().all(|sample| sample.cell != *cell))
         .collect();
-    let units = match request.experiment.order {
-        Order::Sequential => protocol.sequential(&cells, &mut writer).await?,
-        Order::Interleave => protocol.interleaved(&cells, &mut writer).await?,
+    let units = match experiment.order {
+        Order::Sequential => protocol.sequential(&cells, &mut writer).await,
+        Order::Interleave | Order::Shuffle => protocol.interleaved(&cells, &mut writer).await,
     };
-    samples.extend(units);
+    // What a failure left running would go on beside the next experiment.
+    let ended = match &units {
+        Ok(_) => Ok(()),
+        Err(_) => protocol.end_all().await,
+    };
+    samples.extend(units.and_then(|units| ended.map(|()| units))?);
+    let mut all = 0..experiment.cells.rows.len();
+    if !all.all(|cell| samples.iter().any(|sample| sample.cell == cell)) {
+        // The rest is measured on another server.
+        return Ok(());
+    }
     let mut found = doubts::of_runs(&samples);
     let warmups = request.resolved.warmup_runs(experiment);
     found.extend(doubts::of_plans(&samples, experiment, warmups));
@@ -71,6 +87,14 @@ pub async fn run(
 fn major(version: &str) -> u32 {
     let digits = version.split(|c: char| !c.is_ascii_digit()).next();
     digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
+}
+
+/// What the article's statements run under.
+pub(super) fn rules<'a>(request: &Request<'a>) -> Rules<'a> {
+    Rules {
+        source: &request.article.source,
+        timeout: request.experiment.timeout,
+    }
 }
 
 /// `indexes=8 fillfactor=90`, or nothing where there is no matrix.
@@ -93,41 +117,32 @@ fn prefix(label: &str) -> String {
     }
 }
 
-struct Protocol<'a> {
-    server: &'a Server,
-    request: &'a Request<'a>,
+pub(super) struct Protocol<'a> {
+    pub(super) server: &'a mut Server,
+    pub(super) request: &'a Request<'a>,
     /// The tool's own connection, as superuser, in the tool's database.
-    control: Session,
+    pub(super) control: Session,
     /// Major version of the server.
     major: u32,
     /// The server's program is for another processor than the machine has.
     is_emulated: bool,
     progress: &'a dyn Progress,
     /// Of cells that are not stored yet.
-    doubts: Vec<Found>,
-}
-
-/// A cell in progress: its database, connections and variables.
-struct State {
-    database: String,
-    subject: Session,
-    observer: Session,
-    variables: Variables,
+    pub(super) doubts: Vec<Found>,
+    /// The experiment's settings, as they stand on the server.
+    pub(super) settled: &'a mut Settled,
+    /// Backends of named sessions, whether or not they have ended.
+    pub(super) opened: Vec<i32>,
+    /// How many runs were measured.
+    taken: u64,
 }
 
 impl Protocol<'_> {
-    fn experiment(&self) -> &Experiment {
+    pub(super) fn experiment(&self) -> &Experiment {
         self.request.experiment
     }
 
-    fn rules(&self) -> Rules<'_> {
-        Rules {
-            source: &self.request.article.source,
-            timeout: self.request.experiment.timeout,
-        }
-    }
-
-    fn activity(&self, cell: usize, phase: &str) {
+    pub(super) fn activity(&self, cell: usize, phase: &str) {
         let experiment = self.request.experiment;
         self.progress
             .activity(&experiment.id.value, &cell_label(experiment, cell), phase);
@@ -143,7 +158,7 @@ impl Protocol<'_> {
         let mut previous: Option<State> = None;
         for &cell in cells {
             let began = Instant::now();
-            let mut state = self.begin_cell(cell, previous.take()).await?;
+            let mut state = Box::pin(self.begin_cell(cell, previous.take())).await?;
             let mut samples: Vec<Sample> = Vec::new();
             while self.wants_more(&samples) {
                 let run = u32::try_from(samples.len()).unwrap_or(u32::MAX) + 1;
@@ -160,6 +175,19 @@ impl Protocol<'_> {
         Ok(all)
     }
 
+    /// The cells in the order of this round: as they come, or shuffled by the seed, which is what
+    /// the hash is for.
+    fn order_of_round(&self, cells: &[usize], round: u32) -> Vec<usize> {
+        let mut cells = cells.to_vec();
+        if self.experiment().order == Order::Shuffle {
+            let seed = self.request.article.front_matter.seed.to_plain_string();
+            let id = &self.experiment().id.value;
+            let place = |cell: &usize| sha256_of(format!("{seed} {id} {round} {cell}").as_bytes());
+            cells.sort_by_cached_key(place);
+        }
+        cells
+    }
+
     /// Run 1 of every cell, then run 2 …: what drifts with time meets all cells alike.
     async fn interleaved(
         &mut self,
@@ -169,9 +197,9 @@ impl Protocol<'_> {
         let mut states: BTreeMap<usize, State> = BTreeMap::new();
         let mut samples: BTreeMap<usize, Vec<Sample>> = BTreeMap::new();
         let mut seconds: BTreeMap<usize, f64> = BTreeMap::new();
-        loop {
+        for round in 1_u32.. {
             let mut measured = false;
-            for &cell in cells {
+            for cell in self.order_of_round(cells, round) {
                 let done = samples.entry(cell).or_default();
                 if !self.wants_more(done) {
                     continue;
@@ -181,7 +209,7 @@ impl Protocol<'_> {
                 let start = Instant::now();
                 let mut state = match states.remove(&cell) {
                     Some(state) => self.renew(cell, run, state).await?,
-                    None => self.begin_cell(cell, None).await?,
+                    None => Box::pin(self.begin_cell(cell, None)).await?,
                 };
                 let sample = self.one_run(cell, run, &mut state).await?;
                 samples.entry(cell).or_default().push(sample);
@@ -248,14 +276,21 @@ impl Protocol<'_> {
     /// never` builds on.
     async fn begin_cell(&mut self, cell: usize, previous: Option<State>) -> Result<State, Failure> {
         let variables = self.request.resolved.variables(self.experiment(), cell);
+        let previous = previous.map(|previous| (previous.database.clone(), previous));
+        let restarted = self.settle(cell, &variables).await?;
         let state = match previous {
-            Some(previous) => {
-                let subject = self.subject(&previous.database, &variables).await?;
+            Some((database, previous)) if !restarted => {
+                let subject = self.subject(&database, &variables).await?;
                 State {
                     subject,
                     variables,
                     ..previous
                 }
+            }
+            // Its sessions ended with the server.
+            Some((database, mut previous)) => {
+                let workspace = previous.workspace.take();
+                self.connect(database, variables, workspace).await?
             }
             None => self.fresh_state(cell, variables).await?,
         };
@@ -271,95 +306,126 @@ impl Protocol<'_> {
             if let Some(state) = self.end_cell(cell, state).await? {
                 self.discard(state).await?;
             }
-            return self.begin_cell(cell, None).await;
+            return Box::pin(self.begin_cell(cell, None)).await;
         }
         Ok(state)
-    }
-
-    async fn fresh_state(&mut self, cell: usize, variables: Variables) -> Result<State, Failure> {
-        self.activity(cell, "clone");
-        let experiment = self.request.experiment;
-        let database = format!("cell_{cell}");
-        let article = self.request.article;
-        let (resolved, from) = (self.request.resolved, experiment.fixture.as_ref());
-        fixture::clone(self.server, article, resolved, &database, from).await?;
-        let observer = author_session(self.server, article, &database).await?;
-        let subject = self.subject(&database, &variables).await?;
-        Ok(State {
-            database,
-            subject,
-            observer,
-            variables,
-        })
-    }
-
-    /// A new measuring session with the experiment's session settings.
-    async fn subject(&self, database: &str, variables: &Variables) -> Result<Session, Failure> {
-        let article = self.request.article;
-        let mut session = author_session(self.server, article, database).await?;
-        for (name, value) in &self.request.experiment.session {
-            let place = |diagnostic: Diagnostic| {
-                Failure::article(diagnostic.at(&article.source, value.span))
-            };
-            let text = expand_text(&value.value, variables).map_err(place)?;
-            let set = format!(
-                "SELECT pg_catalog.set_config({}, {}, false)",
-                quote_literal(name),
-                quote_literal(&text)
-            );
-            match session.execute(&set).await {
-                Ok(_) => {}
-                Err(SessionError::Sql(error)) => {
-                    let diagnostic = Diagnostic::error(format!(
-                        "Postgres: {} (SQLSTATE {})",
-                        error.message, error.sqlstate
-                    ));
-                    return Err(place(script::with_postgres_words(diagnostic, &error, None)));
-                }
-                Err(lost) => return Err(lost.into()),
-            }
-        }
-        Ok(session)
     }
 
     async fn set_up(&mut self, cell: usize, mut state: State) -> Result<State, Failure> {
         let experiment = self.request.experiment;
-        if let Some(setup) = &experiment.setup {
+        state.named.name_others_in(&mut state.variables);
+        for step in &experiment.setup {
             self.activity(cell, "setup");
-            self.phase(cell, "setup", setup, &mut state).await?;
+            self.step(cell, "setup", step, &mut state).await?;
         }
         let warmups = self.request.resolved.warmup_runs(experiment);
-        let (phase, times) = match &experiment.warmup {
-            Some(warmup) => (warmup, warmups.max(1)),
-            None => (&experiment.measure, warmups),
+        let times = match experiment.warmup.as_slice() {
+            [] => warmups,
+            _ => warmups.max(1),
         };
         for number in 1..=times {
             self.activity(cell, &format!("warm-up {number} of {times}"));
-            self.phase(cell, "warmup", phase, &mut state).await?;
+            for step in &experiment.warmup {
+                self.step(cell, "warmup", step, &mut state).await?;
+            }
+            if experiment.warmup.is_empty() {
+                self.rehearse(cell, &mut state).await?;
+            }
         }
         Ok(state)
     }
 
-    async fn phase(
+    /// One phase beside the measured one, on its session.
+    pub(super) async fn step(
+        &mut self,
+        cell: usize,
+        name: &str,
+        step: &Step,
+        state: &mut State,
+    ) -> Result<(), Failure> {
+        let note = self.place(cell, name);
+        let Some(session) = &step.session else {
+            return self.phase(cell, name, &step.phase, state).await.map(drop);
+        };
+        if step.background {
+            return self.begin(&[step], note, state, Belongs::ToState).await;
+        }
+        let subject = state.subject.backend_pid();
+        let under = Under {
+            variables: &mut state.variables,
+            rules: rules(self.request),
+            observer: &mut state.observer,
+            subject,
+            note,
+        };
+        state.named.run(session, step, under).await
+    }
+
+    /// Begins phases in the background.
+    pub(super) async fn begin(
         &self,
+        steps: &[&Step],
+        note: String,
+        state: &mut State,
+        of: Belongs,
+    ) -> Result<(), Failure> {
+        let subject = state.subject.backend_pid();
+        let under = Under {
+            variables: &mut state.variables,
+            rules: rules(self.request),
+            observer: &mut state.observer,
+            subject,
+            note,
+        };
+        let opening = self.opening(&state.database);
+        state.named.begin(opening, steps, under, of).await
+    }
+
+    /// A phase on the measuring session.
+    pub(super) async fn phase(
+        &mut self,
         cell: usize,
         name: &str,
         phase: &Phase,
         state: &mut State,
     ) -> Result<Ran, Failure> {
-        let State {
-            subject, variables, ..
-        } = state;
-        let ran = script::run(subject, None, &phase.script, variables, self.rules())
-            .await
-            .map_err(|(_, error)| fixture::failure(error, self.place(cell, name)))?;
+        let rules = rules(self.request);
+        let backends = state.named.backends(state.subject.backend_pid());
+        let mut watcher = Watcher {
+            session: &mut state.observer,
+            backends: &backends,
+        };
+        if let Some(condition) = &phase.wait_until {
+            let mut variables = state.variables.clone();
+            let pid = state.subject.backend_pid();
+            state.named.name_in(&mut variables, pid);
+            waiting::until(&mut watcher, condition, &variables, rules)
+                .await
+                .map_err(|diagnostic| waiting::failure(diagnostic, self.place(cell, name)))?;
+        }
+        let running = Running {
+            server: self.server,
+            request: self.request,
+            control: &mut self.control,
+            name,
+            phase,
+            rules,
+            database: &state.database,
+            workspace: state.workspace.as_ref(),
+            subject: &mut state.subject,
+            variables: &mut state.variables,
+            watcher,
+            measured: None,
+        };
+        let ran = Box::pin(running.run()).await;
+        let ran = ran.map_err(|(_, error)| fixture::failure(error, self.place(cell, name)))?;
         if ran.in_transaction && name == "warmup" {
-            script_rollback(subject).await?;
+            script_rollback(&mut state.subject).await?;
         }
         Ok(ran)
     }
 
-    fn place(&self, cell: usize, phase: &str) -> String {
+    pub(super) fn place(&self, cell: usize, phase: &str) -> String {
         let experiment = self.request.experiment;
         format!(
             "in `{phase}` of experiment `{}`{}",
@@ -371,18 +437,34 @@ impl Protocol<'_> {
         )
     }
 
-    /// One measured window with everything around it.
+    /// One measured window with everything around it. What runs beside it in the background ends
+    /// with it, however it ends.
     async fn one_run(
         &mut self,
         cell: usize,
         run: u32,
         state: &mut State,
     ) -> Result<Sample, Failure> {
-        let experiment = self.request.experiment;
-        if experiment.connect == Connect::Run {
+        if self.experiment().connect == Connect::Run {
             state.subject = self.subject(&state.database, &state.variables).await?;
         }
         self.activity(cell, &format!("run {run}"));
+        let measured = Box::pin(self.beside_others(cell, run, state)).await;
+        self.ended(measured, state).await
+    }
+
+    /// The window, its readings, and what is collected after it.
+    async fn beside_others(
+        &mut self,
+        cell: usize,
+        run: u32,
+        state: &mut State,
+    ) -> Result<Sample, Stop> {
+        let experiment = self.request.experiment;
+        let note = format!("{}, run {run}", self.place(cell, "measure"));
+        self.begin_beside(cell, note, state).await?;
+        let mut samplers = self.samplers(state).await?;
+        self.wait(cell, state).await?;
         let mut probes = probes(experiment);
         let watch = Watch::begin(&mut self.control, &mut state.observer, experiment).await;
         for (choice, probe) in probes.iter_mut().rev() {
@@ -391,7 +473,8 @@ impl Protocol<'_> {
             before.map_err(|error| self.reading_failure(cell, run, choice.span, error))?;
         }
         let received = state.subject.received_bytes();
-        let ran = self.window(cell, run, state).await?;
+        let ran = self.window(cell, run, state, &mut samplers).await?;
+        self.taken += 1;
         let window = Window {
             statements: ran.statements.clone(),
             rows: ran.rows,
@@ -419,7 +502,24 @@ impl Protocol<'_> {
             Column::new("rows", "numeric"),
             Value::from_postgres(rows.as_deref(), "numeric"),
         )?;
+        if experiment.order == Order::Shuffle {
+            let position = self.taken.to_string();
+            row.push_own(
+                Column::new("position", "integer"),
+                Value::from_postgres(Some(&position), "integer"),
+            )?;
+        }
+        for (column, value) in &ran.columns {
+            row.push_own(column.clone(), value.clone())?;
+        }
         results.insert("statements".to_owned(), statements_table(&ran));
+        results.extend(ran.results.clone());
+        results.extend(self.settled.of_cell());
+        self.sampled(samplers, (cell, run), &mut row, &mut results)
+            .await?;
+        for step in &experiment.after {
+            self.step(cell, "measure", step, state).await?;
+        }
         self.collect(cell, run, state, &mut row, &mut results)
             .await?;
         self.own_columns(&ran, state, &mut row).await?;
@@ -454,25 +554,50 @@ impl Protocol<'_> {
     }
 
     /// `measure` itself. An expected error ends it as a success does; its absence is a failure.
-    async fn window(&mut self, cell: usize, run: u32, state: &mut State) -> Result<Ran, Failure> {
+    async fn window(
+        &mut self,
+        cell: usize,
+        run: u32,
+        state: &mut State,
+        samplers: &mut [Sampler<'_>],
+    ) -> Result<Ran, Stop> {
         let experiment = self.request.experiment;
-        let rules = Rules {
-            source: &self.request.article.source,
-            timeout: experiment.timeout,
+        let rules = rules(self.request);
+        let pid = state.subject.backend_pid();
+        let control = match state.named.is_empty() {
+            true => None,
+            false => Some(tool_session(self.server).await?),
         };
-        let State {
-            subject, variables, ..
-        } = state;
-        let explain = explain(experiment, self.major);
-        let measured = script::run_explained(
-            subject,
-            Some(&mut self.control),
-            &experiment.measure.script,
-            explain.as_ref(),
-            variables,
+        let backends = state.named.backends(pid);
+        // What is measured has the rest of the state to itself.
+        let mut named = std::mem::take(&mut state.named);
+        let stop = control.map(|control| {
+            let sql = stop_sql(&experiment.measure, pid, &state.database);
+            (control, sql)
+        });
+        let running = Running {
+            server: self.server,
+            request: self.request,
+            control: &mut self.control,
+            name: "measure",
+            phase: &experiment.measure,
             rules,
-        )
-        .await;
+            database: &state.database,
+            workspace: state.workspace.as_ref(),
+            subject: &mut state.subject,
+            variables: &mut state.variables,
+            watcher: Watcher {
+                session: &mut state.observer,
+                backends: &backends,
+            },
+            measured: Some(Measured {
+                explain: explain(experiment, self.major),
+            }),
+        };
+        let measured = Box::pin(running.run());
+        let measured = window::alongside(measured, samplers, &mut named, stop).await;
+        state.named = named;
+        let measured = measured?;
         let expected = experiment.expect_error.as_ref();
         match (measured, expected) {
             (Ok(ran), None) => Ok(ran),
@@ -481,49 +606,15 @@ impl Protocol<'_> {
             {
                 Ok(ran)
             }
-            (Ok(_), Some(expected)) => Err(Failure::article(
+            (Ok(_), Some(expected)) => Err(Stop::Failed(Failure::article(
                 Diagnostic::error(format!(
                     "`measure` raised no error, but SQLSTATE `{}` is expected",
                     expected.value
                 ))
                 .at(rules.source, expected.span)
                 .note(self.place(cell, "measure")),
-            )),
-            (Err((_, error)), _) => Err(self.run_failure(cell, run, error)),
-        }
-    }
-
-    /// That an instrument cannot read is our bug, unless the log is gone that it would read.
-    fn reading_failure(
-        &self,
-        cell: usize,
-        run: u32,
-        instrument: Span,
-        error: Unreadable,
-    ) -> Failure {
-        const UNDEFINED_FILE: &str = "58P01";
-        match error {
-            Unreadable::Refused { message, hint } => Failure::article(
-                Diagnostic::error(message)
-                    .at(&self.request.article.source, instrument)
-                    .note(format!("{}, run {run}", self.place(cell, "measure")))
-                    .hint(hint),
-            ),
-            Unreadable::Session(SessionError::Sql(error)) if error.sqlstate == UNDEFINED_FILE => {
-                Failure::article(
-                    Diagnostic::error(format!(
-                        "the write-ahead log of this run is gone before it could be read: {}",
-                        error.message
-                    ))
-                    .at(&self.request.article.source, self.experiment().measure.span)
-                    .note(format!("{}, run {run}", self.place(cell, "measure")))
-                    .hint(
-                        "a checkpoint removed it: raise `max_wal_size` or `wal_keep_size` under \
-                     `postgres: {settings: …}`",
-                    ),
-                )
-            }
-            Unreadable::Session(error) => error.into(),
+            ))),
+            (Err((_, error)), _) => Err(Stop::Failed(self.run_failure(cell, run, error))),
         }
     }
 
@@ -550,97 +641,12 @@ impl Protocol<'_> {
         }
     }
 
-    async fn collect(
-        &mut self,
-        cell: usize,
-        run: u32,
-        state: &mut State,
-        row: &mut RowBuilder<'_>,
-        results: &mut IndexMap<String, Table>,
-    ) -> Result<(), Failure> {
-        let experiment = self.request.experiment;
-        for collect in &experiment.collects {
-            let (sql, result) = self.collected(cell, run, collect, state).await?;
-            let session = match collect.session {
-                CollectSession::Subject => &mut state.subject,
-                CollectSession::Observer => &mut state.observer,
-            };
-            let table = typed(session, &sql, &result).await;
-            if let Some(name) = &collect.name {
-                if let Some(problem) = unfit(&table, &result) {
-                    let source = &self.request.article.source;
-                    let diagnostic = Diagnostic::error(problem).at(source, collect.phase.span);
-                    return Err(Failure::article(diagnostic));
-                }
-                results.insert(name.value.clone(), table);
-                continue;
-            }
-            let [only] = table.rows.as_slice() else {
-                return Err(Failure::article(
-                    Diagnostic::error(format!(
-                        "a `collect` without a name needs exactly one row, this one gave {}",
-                        table.rows.len()
-                    ))
-                    .at(&self.request.article.source, collect.phase.span)
-                    .hint("`collect: {as: name}` keeps any number of rows in a table of its own"),
-                ));
-            };
-            for (column, value) in table.columns.iter().zip(only) {
-                row.push_queried(column.clone(), value.clone(), collect.phase.span)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Runs a collect and gives its last statement with its result.
-    async fn collected(
-        &self,
-        cell: usize,
-        run: u32,
-        collect: &Collect,
-        state: &mut State,
-    ) -> Result<(String, StatementResult), Failure> {
-        self.activity(cell, &format!("run {run}, collect"));
-        let mut variables = state.variables.clone();
-        let pid = state.subject.backend_pid();
-        variables.insert("subject_pid".to_owned(), Scalar::Number(pid.into()));
-        let session = match collect.session {
-            CollectSession::Subject => &mut state.subject,
-            CollectSession::Observer => &mut state.observer,
-        };
-        let script = &collect.phase.script;
-        let ran = script::run(session, None, script, &mut variables, self.rules())
-            .await
-            .map_err(|(_, error)| fixture::failure(error, self.place(cell, "collect")))?;
-        Ok(ran.last.unwrap_or_default())
-    }
-
-    /// The columns of a one-row result of `measure`'s last statement.
-    async fn own_columns(
-        &self,
-        ran: &Ran,
-        state: &mut State,
-        row: &mut RowBuilder<'_>,
-    ) -> Result<(), Failure> {
-        let Some((sql, result)) = &ran.last else {
-            return Ok(());
-        };
-        if result.rows.len() != 1 || result.columns.is_empty() {
-            return Ok(());
-        }
-        let table = typed(&mut state.subject, sql, result).await;
-        let span = self.experiment().measure.span;
-        for (column, value) in table.columns.into_iter().zip(&table.rows[0]) {
-            row.push_queried(column, value.clone(), span)?;
-        }
-        Ok(())
-    }
-
     /// Tears a cell down. Gives the state back where the next cell builds on it.
     async fn end_cell(&mut self, cell: usize, mut state: State) -> Result<Option<State>, Failure> {
-        if let Some(teardown) = &self.request.experiment.teardown {
+        self.end_background(&mut state, Belongs::ToState).await?;
+        for teardown in &self.request.experiment.teardown {
             self.activity(cell, "teardown");
-            self.phase(cell, "teardown", teardown, &mut state).await?;
+            self.step(cell, "teardown", teardown, &mut state).await?;
         }
         if self.experiment().fresh == Fresh::Never {
             return Ok(Some(state));
@@ -648,49 +654,9 @@ impl Protocol<'_> {
         self.discard(state).await?;
         Ok(None)
     }
-
-    async fn discard(&mut self, state: State) -> Result<(), Failure> {
-        let database = state.database.clone();
-        drop(state);
-        self.server
-            .drop_database(&database)
-            .await
-            .map_err(Failure::from)
-    }
 }
 
-fn sessions<'s>(control: &'s mut Session, state: &'s mut State, major: u32) -> Sessions<'s> {
-    Sessions {
-        subject: &mut state.subject,
-        control,
-        observer: &mut state.observer,
-        database: &state.database,
-        major,
-    }
-}
-
-/// One of each instrument the experiment reads, with its place in the article, in the order of the
-/// catalogue.
-fn probes(experiment: &Experiment) -> Vec<(&Spanned<InstrumentChoice>, Box<dyn Probe>)> {
-    let chosen = |instrument: &Instrument| {
-        let mut choices = experiment.instruments.iter();
-        let choice = choices.find(|choice| choice.value.name == instrument.name)?;
-        Some((choice, (instrument.probe)(&choice.value.options)))
-    };
-    INSTRUMENTS.iter().filter_map(chosen).collect()
-}
-
-/// The statement that `explain` is about, and what stands before it.
-fn explain(experiment: &Experiment, major: u32) -> Option<script::Explain> {
-    let options = experiment.instrument(instrument::explain::INSTRUMENT.name)?;
-    let analyzes = instrument::explain::analyzes(options);
-    Some(script::Explain {
-        statement: instrument::explain::statement(&experiment.measure.script)?,
-        prefix: analyzes.then(|| instrument::explain::prefix(options, major)),
-    })
-}
-
-async fn script_rollback(session: &mut Session) -> Result<(), Failure> {
+pub(super) async fn script_rollback(session: &mut Session) -> Result<(), Failure> {
     session
         .execute("ROLLBACK")
         .await

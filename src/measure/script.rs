@@ -2,11 +2,14 @@
 //! and `\gset` applied. Every error of Postgres comes back at its place in the article.
 
 use super::instrument::{Explained, StatementTime, explain};
+use super::waiting::Watcher;
 use crate::article::{Scalar, Script, Statement, Terminator, Variables};
 use crate::diagnostic::Diagnostic;
 use crate::engine::session::{Session, SessionError, SqlError, StatementResult};
 use crate::parse::sql::{Expanded, expand, words};
+use crate::quantity::{Column, Table, Value};
 use crate::source::{Source, Span};
+use indexmap::IndexMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,6 +33,10 @@ pub struct Ran {
     pub in_transaction: bool,
     /// The statement that was to be explained.
     pub explained: Option<Explained>,
+    /// What a client other than the session adds to the experiment's row.
+    pub columns: Vec<(Column, Value)>,
+    /// Results of its own; one called `statements` in place of what the tool itself saw.
+    pub results: IndexMap<String, Table>,
 }
 
 /// Which statement of a script is explained.
@@ -53,15 +60,33 @@ pub enum ScriptError {
     Article(Box<Diagnostic>),
     /// The connection or the server is gone.
     Lost(Box<Diagnostic>),
+    /// Our bug, or the machine's.
+    Broken(Box<Diagnostic>),
 }
 
 impl ScriptError {
     pub fn diagnostic(&self) -> &Diagnostic {
         match self {
-            Self::Sql { diagnostic, .. } | Self::Article(diagnostic) | Self::Lost(diagnostic) => {
-                diagnostic
-            }
+            Self::Sql { diagnostic, .. }
+            | Self::Article(diagnostic)
+            | Self::Lost(diagnostic)
+            | Self::Broken(diagnostic) => diagnostic,
         }
+    }
+}
+
+impl ScriptError {
+    /// Who waited for whom when the time was over, and whose processes Postgres speaks of.
+    fn with_waits(mut self, waits: Vec<String>, watcher: Option<&Watcher<'_>>) -> Self {
+        if let Self::Sql { diagnostic, .. } = &mut self {
+            let mut told = (**diagnostic).clone();
+            let processes = watcher.map(|watcher| watcher.named_in(&told.notes.join("\n")));
+            for note in waits.into_iter().chain(processes.into_iter().flatten()) {
+                told = told.note(note);
+            }
+            **diagnostic = told;
+        }
+        self
     }
 }
 
@@ -69,35 +94,43 @@ impl ScriptError {
 /// client's.
 const SERVER_CLOCK_STATEMENTS: usize = 100;
 
-/// Runs `script`. With `server_clock` (a connection of the tool's) each statement's time by the
-/// server's clock is read after it, outside the statement's own time.
+/// Other connections that a script is seen from while it runs.
+#[derive(Default)]
+pub struct Aside<'a> {
+    /// The tool's: each statement's time by the server's clock is read after it, outside the
+    /// statement's own time.
+    pub server_clock: Option<&'a mut Session>,
+    /// Tells who waits for whom when a statement takes too long.
+    pub watcher: Option<Watcher<'a>>,
+}
+
+/// Runs `script`.
 pub async fn run(
     session: &mut Session,
-    server_clock: Option<&mut Session>,
     script: &Script,
     variables: &mut Variables,
     rules: Rules<'_>,
+    aside: Aside<'_>,
 ) -> Result<Ran, (Ran, ScriptError)> {
-    run_explained(session, server_clock, script, None, variables, rules).await
+    run_explained(session, script, None, variables, rules, aside).await
 }
 
 /// Runs `script`, with one of its statements explained.
 pub async fn run_explained(
     session: &mut Session,
-    mut server_clock: Option<&mut Session>,
     script: &Script,
     explain: Option<&Explain>,
     variables: &mut Variables,
     rules: Rules<'_>,
+    mut aside: Aside<'_>,
 ) -> Result<Ran, (Ran, ScriptError)> {
     let mut ran = Ran::default();
     for (index, statement) in script.statements.iter().enumerate() {
-        let clock = server_clock.as_deref_mut();
         let done = match explain.filter(|explain| explain.statement == index) {
             Some(explain) => {
                 explained(
                     session,
-                    clock,
+                    &mut aside,
                     (statement, explain),
                     variables,
                     rules,
@@ -105,7 +138,7 @@ pub async fn run_explained(
                 )
                 .await
             }
-            None => step(session, clock, statement, variables, rules, &mut ran).await,
+            None => step(session, &mut aside, statement, variables, rules, &mut ran).await,
         };
         if let Err(error) = done {
             return Err((ran, error));
@@ -116,7 +149,7 @@ pub async fn run_explained(
 
 async fn step(
     session: &mut Session,
-    mut server_clock: Option<&mut Session>,
+    aside: &mut Aside<'_>,
     statement: &Statement,
     variables: &mut Variables,
     rules: Rules<'_>,
@@ -131,14 +164,7 @@ async fn step(
         generated: false,
         before: 0,
     };
-    let result = timed(
-        session,
-        server_clock.as_deref_mut(),
-        &expanded.sql,
-        &place,
-        ran,
-    )
-    .await?;
+    let result = timed(session, aside, &expanded.sql, &place, ran).await?;
     match &statement.terminator {
         Terminator::Semicolon => {}
         Terminator::Gset { prefix } => set_variables(&result, prefix, variables, &place)?,
@@ -148,7 +174,7 @@ async fn step(
                 ..place
             };
             for cell in result.rows.iter().flatten().flatten() {
-                timed(session, server_clock.as_deref_mut(), cell, &place, ran).await?;
+                timed(session, aside, cell, &place, ran).await?;
             }
             return Ok(());
         }
@@ -161,7 +187,7 @@ async fn step(
 /// result of the statement; how many rows there were stands in the plan.
 async fn explained(
     session: &mut Session,
-    server_clock: Option<&mut Session>,
+    aside: &mut Aside<'_>,
     (statement, explain): (&Statement, &Explain),
     variables: &mut Variables,
     rules: Rules<'_>,
@@ -171,7 +197,7 @@ async fn explained(
         .map_err(|diagnostic| ScriptError::Article(Box::new(diagnostic)))?;
     let sql = expanded.sql.clone();
     let Some(prefix) = &explain.prefix else {
-        step(session, server_clock, statement, variables, rules, ran).await?;
+        step(session, aside, statement, variables, rules, ran).await?;
         ran.explained = Some(Explained { sql, plan: None });
         return Ok(());
     };
@@ -183,7 +209,7 @@ async fn explained(
         before: prefix.chars().count(),
     };
     let explaining = format!("{prefix}{sql}");
-    let result = timed(session, server_clock, &explaining, &place, ran).await?;
+    let result = timed(session, aside, &explaining, &place, ran).await?;
     let plan = explain::plan_text(&result.rows);
     let rows = explain::rows(&plan);
     if let Some(time) = ran.statements.last_mut() {
@@ -200,18 +226,25 @@ async fn explained(
 
 async fn timed(
     session: &mut Session,
-    server_clock: Option<&mut Session>,
+    aside: &mut Aside<'_>,
     sql: &str,
     place: &Place<'_>,
     ran: &mut Ran,
 ) -> Result<StatementResult, ScriptError> {
+    let mut waits = Vec::new();
+    let late = async {
+        if let Some(watcher) = &mut aside.watcher {
+            waits = watcher.waits().await;
+        }
+    };
+    let timeout = place.rules.timeout;
     let began = Instant::now();
-    let result = session.execute_within(sql, place.rules.timeout).await;
+    let result = session.execute_within_or(sql, timeout, late).await;
     let mut time = StatementTime {
         elapsed: began.elapsed(),
         ..StatementTime::default()
     };
-    if let Some(clock) = server_clock
+    if let Some(clock) = &mut aside.server_clock
         && (ran.statements.len() < SERVER_CLOCK_STATEMENTS || session.is_elsewhere())
     {
         time.server_ms = server_ms(clock, session.backend_pid()).await;
@@ -223,7 +256,8 @@ async fn timed(
             // An error that is expected took its time too: that of a lock not had, say.
             time.elapsed = without_network.unwrap_or(time.elapsed);
             ran.statements.push(time);
-            return Err(place.error(sql, error));
+            let who = aside.watcher.as_ref();
+            return Err(place.error(sql, error).with_waits(waits, who));
         }
     };
     time.elapsed = without_network.unwrap_or(result.elapsed);
@@ -254,6 +288,21 @@ async fn server_ms(clock: &mut Session, pid: i32) -> Option<f64> {
 /// that have none yet, and fill its caches; another session reads it without touching this one.
 fn without_network(server_ms: Option<f64>) -> Option<Duration> {
     Duration::try_from_secs_f64(server_ms? / 1000.0).ok()
+}
+
+/// The time of the backend's latest statement: by the server's clock where a network is in the
+/// client's.
+pub async fn without_way(
+    session: &Session,
+    server_clock: Option<&mut Session>,
+    elapsed: Duration,
+) -> Duration {
+    match server_clock.filter(|_| session.is_elsewhere()) {
+        Some(clock) => {
+            without_network(server_ms(clock, session.backend_pid()).await).unwrap_or(elapsed)
+        }
+        None => elapsed,
+    }
 }
 
 /// Whether a transaction is open after a statement, by its first words.
@@ -305,14 +354,14 @@ fn set_variables(
 
 /// Where in the article the SQL that runs came from.
 #[derive(Clone, Copy)]
-struct Place<'a> {
-    statement: &'a Statement,
-    expanded: &'a Expanded,
-    rules: Rules<'a>,
+pub struct Place<'a> {
+    pub statement: &'a Statement,
+    pub expanded: &'a Expanded,
+    pub rules: Rules<'a>,
     /// By `\gexec`: positions are then in the generated text.
-    generated: bool,
+    pub generated: bool,
     /// Characters that were put before the statement.
-    before: usize,
+    pub before: usize,
 }
 
 impl Place<'_> {
@@ -325,7 +374,7 @@ impl Place<'_> {
         Diagnostic::error(message).at(self.rules.source, self.span())
     }
 
-    fn error(&self, sql: &str, error: SessionError) -> ScriptError {
+    pub fn error(&self, sql: &str, error: SessionError) -> ScriptError {
         match error {
             SessionError::Sql(error) => ScriptError::Sql {
                 sqlstate: error.sqlstate.clone(),
@@ -387,7 +436,7 @@ pub fn with_postgres_words(
     }
 }
 
-fn seconds(timeout: Duration) -> String {
+pub fn seconds(timeout: Duration) -> String {
     let ms = timeout.as_millis();
     match ms {
         ms if ms % 60_000 == 0 => format!("{}min", ms / 60_000),

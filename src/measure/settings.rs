@@ -1,20 +1,30 @@
 //! Server settings of an experiment: applied by reload or restart as each needs, read back, undone.
 
+use super::protocols::Description;
 use crate::article::{Article, Experiment, Variables};
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::engine::session::{Role, Session, SessionError, quote_identifier, quote_literal};
 use crate::engine::{Server, refuse_setting};
 use crate::exit_code::Failure;
-use crate::parse::sql::expand_text;
+use crate::parse::sql::{expand_text, variables_of_text};
+use crate::quantity::{Column, Table, Value};
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+pub const SETTINGS: Description = Description {
+    name: "settings, session",
+    description: "server settings of one experiment, or of each cell where they name a matrix column: reloaded, or the server restarted where one needs it; read back, and undone. Settings of the measuring session are its own",
+    gives: "of cells: measured.<experiment>_settings: name, setting (as the server says)",
+    minimum_version: 16,
+    disturbed_by: "a restart, after which shared buffers are empty: warm up, or load in `setup`",
+};
 
 /// The database of the tool's own connections.
 pub const TOOL_DATABASE: &str = "postgres";
 
 /// What has to be undone after an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Applied {
+enum Applied {
     Nothing,
     Reloaded(Vec<String>),
     Restarted,
@@ -22,9 +32,123 @@ pub enum Applied {
     Held,
 }
 
+/// An experiment's settings on the server, where they are of one cell as well.
+#[derive(Debug, Default)]
+pub struct Settled {
+    applied: Option<Applied>,
+    /// What was asked for, variables filled in.
+    wanted: BTreeMap<String, String>,
+    /// What the server says.
+    pub read_back: BTreeMap<String, String>,
+    /// Some of them name a matrix column.
+    of_cells: bool,
+}
+
+impl Settled {
+    /// Brings the server to the experiment's settings as these variables have them.
+    pub async fn begin(
+        server: &mut Server,
+        article: &Article,
+        experiment: &Experiment,
+        variables: &Variables,
+    ) -> Result<Self, Failure> {
+        let mut settled = Self {
+            of_cells: are_of_cells(experiment),
+            ..Self::default()
+        };
+        settled
+            .change(server, article, experiment, variables)
+            .await?;
+        Ok(settled)
+    }
+
+    /// Whether another cell's variables ask for other settings.
+    pub fn differs(&self, experiment: &Experiment, variables: &Variables) -> bool {
+        self.of_cells
+            && experiment.settings.iter().any(|(name, value)| {
+                // One that cannot be filled in is told when it is applied.
+                expand_text(&value.value, variables).ok().as_ref() != self.wanted.get(name)
+            })
+    }
+
+    pub async fn change(
+        &mut self,
+        server: &mut Server,
+        article: &Article,
+        experiment: &Experiment,
+        variables: &Variables,
+    ) -> Result<(), Failure> {
+        let (applied, read_back) = match apply(server, article, experiment, variables).await {
+            Ok(applied) => applied,
+            Err(failure) => {
+                // It is undone already.
+                self.applied = None;
+                return Err(failure);
+            }
+        };
+        self.applied = Some(applied);
+        self.wanted = wanted(article, experiment, variables)?;
+        self.read_back = read_back;
+        Ok(())
+    }
+
+    /// Whether a change of them starts the server anew, so that all sessions end.
+    pub fn restarts(&self) -> bool {
+        self.applied == Some(Applied::Restarted)
+    }
+
+    /// Those that are the same for all cells.
+    pub fn of_all_cells(&self, experiment: &Experiment) -> BTreeMap<String, String> {
+        let mut settings = self.read_back.clone();
+        for name in of_cells(experiment) {
+            settings.remove(name);
+        }
+        settings
+    }
+
+    /// A result of its own where they differ from cell to cell.
+    pub fn of_cell(&self) -> Option<(String, Table)> {
+        let text = |text: &str| Value::from_postgres(Some(text), "text");
+        let rows = self.read_back.iter();
+        let rows = rows.map(|(name, value)| vec![text(name), text(value)]);
+        self.of_cells.then(|| {
+            let columns = ["name", "setting"].map(|name| Column::new(name, "text"));
+            let table = Table {
+                columns: columns.into(),
+                rows: rows.collect(),
+            };
+            ("settings".to_owned(), table)
+        })
+    }
+
+    /// Back to the article's own settings.
+    pub async fn undo(self, server: &mut Server) -> Result<(), Failure> {
+        undo(server, self.applied.unwrap_or(Applied::Nothing)).await
+    }
+}
+
+/// Whether they differ from cell to cell.
+pub fn are_of_cells(experiment: &Experiment) -> bool {
+    !of_cells(experiment).is_empty()
+}
+
+/// The settings whose values name a matrix column.
+fn of_cells(experiment: &Experiment) -> Vec<&str> {
+    let columns = &experiment.cells.columns;
+    let names_one = |text: &str| {
+        let variables = variables_of_text(text);
+        variables.iter().any(|one| columns.contains(&one.name))
+    };
+    let settings = experiment.settings.iter();
+    settings
+        .filter(|(_, value)| names_one(&value.value))
+        .map(|(name, _)| name.as_str())
+        .collect()
+}
+
 /// Brings the server to the experiment's settings and reads each back. Where that fails the server
 /// is as it was.
-pub async fn apply(
+async fn apply(
     server: &mut Server,
     article: &Article,
     experiment: &Experiment,
@@ -142,8 +266,7 @@ fn at_its_setting(failure: Failure, article: &Article, experiment: &Experiment) 
     Failure::Article(problems.into_iter().map(place).collect())
 }
 
-/// Back to the article's own settings.
-pub async fn undo(server: &mut Server, applied: Applied) -> Result<(), Failure> {
+async fn undo(server: &mut Server, applied: Applied) -> Result<(), Failure> {
     match applied {
         Applied::Nothing => Ok(()),
         Applied::Restarted => server.restart(&BTreeMap::new()).await,

@@ -2,7 +2,8 @@
 //! only its owner can give. Such an experiment is skipped with the reason, and shown as skipped.
 
 use super::instrument::INSTRUMENTS;
-use crate::article::{Article, Experiment};
+use super::settings;
+use crate::article::{Article, Client, Experiment, Fresh};
 use crate::engine::Server;
 use crate::exit_code::Failure;
 
@@ -44,6 +45,23 @@ pub fn beforehand(server: &Server, article: &Article, experiment: &Experiment) -
         if let Some(why) = server.missing_extension(name) {
             return Some(format!("extension `{name}` cannot be had: {why}"));
         }
+    }
+    let mut clients = experiment.phases().map(|phase| &phase.client);
+    if let Some(client) = clients.find(|client| client.program().is_some()) {
+        let program = match client {
+            Client::Psql(_) => "psql",
+            _ => "pgbench",
+        };
+        return Some(format!(
+            "{program} is that of a pinned server, which this is none of"
+        ));
+    }
+    if experiment.fresh == Fresh::Never && settings::are_of_cells(experiment) {
+        return Some(
+            "settings of cells are those of each cell's own databases here, and with `fresh: never` \
+             there is one for all"
+                .to_owned(),
+        );
     }
     let version = server.version();
     let major: u32 = version.split('.').next()?.parse().ok()?;

@@ -68,6 +68,7 @@ async fn measured(
         article,
         resolved: &resolve(article, None).unwrap(),
         experiment: article.experiments().next().unwrap(),
+        version: None,
         inputs: &Fingerprint::default(),
         fingerprint: "f",
         host: "here",

@@ -1,6 +1,8 @@
 //! `fixture` and `experiment` blocks: their options, and the phases with their SQL.
 
 use super::Known;
+use super::client::arguments::seconds;
+use super::client::{self, needs_no_sql};
 use super::directives::{Section, Sections};
 use super::fences::Fence;
 use super::front_matter::settings;
@@ -8,11 +10,12 @@ use super::instruments::{instruments, tell_nothing_to_explain};
 use super::matrix::cells;
 use super::problems::Problems;
 use super::protocol::{runs, sqlstate, timeout};
-use super::read::{Fields, not_supported_yet};
+use super::read::Fields;
 use super::sql;
 use super::yaml::{Entry, Node, Value};
 use crate::article::{
-    Collect, CollectSession, Connect, Experiment, Fixture, Fresh, Order, Phase, Runs, Script,
+    Client, Collect, CollectSession, Connect, Experiment, Fixture, Fresh, Order, Phase, Runs,
+    Sampling, Script, Step,
 };
 use crate::source::{Extract, Span, Spanned};
 use indexmap::IndexMap;
@@ -71,7 +74,7 @@ pub fn experiment(
         warmup_runs: fields
             .take("warmup")
             .and_then(|node| problems.count_of(node, 0))
-            .unwrap_or(u32::from(phases.warmup.is_some())),
+            .unwrap_or(u32::from(!phases.warmup.is_empty())),
         fresh,
         connect: fields
             .take("connect")
@@ -108,14 +111,37 @@ pub fn experiment(
         setup: phases.setup,
         warmup: phases.warmup,
         measure: phases.measure,
+        before: phases.before,
+        after: phases.after,
+        background: phases.background,
+        samples: phases.samples,
         collects: phases.collects,
         teardown: phases.teardown,
     };
     fields.finish(&PHASES);
     tell_adaptive_without_time(&experiment, problems);
-    let measure = &experiment.measure.script;
+    let measure = &experiment.measure;
     tell_nothing_to_explain(&experiment.instruments, measure, known, problems);
+    tell_what_pgbench_cannot_do(&experiment, problems);
+    tell_background_of_all_cells(&experiment, problems);
     experiment
+}
+
+/// The states of interleaved cells stand at the same time: what runs on one of them in the
+/// background would run beside the windows of all.
+fn tell_background_of_all_cells(experiment: &Experiment, problems: &Problems) {
+    if experiment.order == Order::Sequential {
+        return;
+    }
+    let of_state = experiment.setup.iter().chain(&experiment.warmup);
+    for step in of_state.filter(|step| step.background) {
+        problems.error(
+            step.phase.span,
+            "this would run in the background of all cells at once",
+            "take `order: sequential`, or begin it with each run: \
+             `measure: {in: …, background: true}`",
+        );
+    }
 }
 
 fn fresh(node: Option<&Node>, problems: &Problems) -> Fresh {
@@ -132,13 +158,20 @@ fn order(node: Option<&Node>, fresh: Fresh, problems: &Problems) -> Order {
     let choices = [
         ("sequential", Order::Sequential),
         ("interleave", Order::Interleave),
+        ("shuffle", Order::Shuffle),
     ];
     let order = node.and_then(|node| problems.choice(node, &choices));
-    if let (Some(node), Some(Order::Interleave), Fresh::Never) = (node, order, fresh) {
+    if let (Some(node), Some(order @ (Order::Interleave | Order::Shuffle)), Fresh::Never) =
+        (node, order, fresh)
+    {
+        let (word, done) = match order {
+            Order::Shuffle => ("shuffle", "shuffled"),
+            _ => ("interleave", "interleaved"),
+        };
         problems.error(
             node.span,
-            "cells that build on one another cannot be interleaved",
-            "take `order: interleave` away, or `fresh: never`",
+            format!("cells that build on one another cannot be {done}"),
+            format!("take `order: {word}` away, or `fresh: never`"),
         );
     }
     order.unwrap_or(Order::Sequential)
@@ -156,6 +189,35 @@ fn tell_adaptive_without_time(experiment: &Experiment, problems: &Problems) {
             "`runs` with `until` needs the instrument `time`",
             "add `time` to `instruments`, or give a fixed number of runs",
         );
+    }
+}
+
+fn tell_what_pgbench_cannot_do(experiment: &Experiment, problems: &Problems) {
+    if let (Client::Pgbench(_), Some(expected)) =
+        (&experiment.measure.client, &experiment.expect_error)
+    {
+        problems.error(
+            expected.span,
+            "pgbench tells no SQLSTATE",
+            "measure what must fail on the session, or with `via: psql`",
+        );
+    }
+    for script in experiment
+        .phases()
+        .filter_map(|phase| phase.client.program())
+    {
+        if let Some(asked) = seconds(&script.arguments)
+            && Duration::from_secs(asked.value) >= experiment.timeout
+        {
+            problems.error(
+                asked.span,
+                format!(
+                    "pgbench is to run for {} s, and is ended after {:?}",
+                    asked.value, experiment.timeout
+                ),
+                "give the experiment a longer `timeout`: it is for the whole run of pgbench",
+            );
+        }
     }
 }
 
@@ -213,12 +275,17 @@ pub fn split(extract: &Extract, problems: &Problems) -> Script {
 
 // ---- phases -----------------------------------------------------------------------------------
 
+#[derive(Default)]
 struct Phases {
-    setup: Option<Phase>,
-    warmup: Option<Phase>,
+    setup: Vec<Step>,
+    warmup: Vec<Step>,
     measure: Phase,
+    before: Vec<Step>,
+    after: Vec<Step>,
+    background: Vec<Step>,
+    samples: Vec<Sampling>,
     collects: Vec<Collect>,
-    teardown: Option<Phase>,
+    teardown: Vec<Step>,
 }
 
 /// Whether a key begins a phase. `warmup: 2` is an option: how often `measure` runs before.
@@ -230,16 +297,8 @@ fn phase_name(entry: &Entry) -> Option<&'static str> {
 }
 
 fn phases(fence: &Fence, sections: &Sections, problems: &Problems) -> Phases {
-    let mut phases = Phases {
-        setup: None,
-        warmup: None,
-        measure: Phase {
-            script: Script::default(),
-            span: fence.span,
-        },
-        collects: Vec::new(),
-        teardown: None,
-    };
+    let mut phases = Phases::default();
+    phases.measure.span = fence.span;
     let before = problems.count();
     let all = || {
         sections
@@ -279,15 +338,13 @@ fn read_section(
     measured: &mut Option<Span>,
     problems: &Problems,
 ) {
-    let before = problems.count();
-    let script = split(&section.sql, problems);
-    let split_well = problems.count() == before;
     let begun: Vec<(&'static str, &Entry)> = section
         .entries
         .iter()
         .filter_map(|entry| phase_name(entry).map(|name| (name, entry)))
         .collect();
     let Some((&(name, entry), earlier)) = begun.split_last() else {
+        let script = split(&section.sql, problems);
         if let Some(statement) = script.statements.first() {
             let text = &statement.text;
             problems.error(
@@ -298,41 +355,99 @@ fn read_section(
         }
         return;
     };
+    let nothing = section.sql.slice(0..0);
     for (name, entry) in earlier {
-        phase_without_sql(name, entry.key.span, problems);
+        read_phase(name, entry, &nothing, phases, measured, problems);
     }
-    if split_well && script.statements.is_empty() && name != "sample" {
-        phase_without_sql(name, entry.key.span, problems);
-    }
+    read_phase(name, entry, &section.sql, phases, measured, problems);
+}
+
+fn read_phase(
+    name: &'static str,
+    entry: &Entry,
+    sql: &Extract,
+    phases: &mut Phases,
+    measured: &mut Option<Span>,
+    problems: &Problems,
+) {
     let span = entry.key.span;
-    let (as_name, session) = phase_options(name, entry, problems);
-    let phase = Phase { script, span };
+    let before = problems.count();
+    let options = phase_options(name, entry, sql, problems);
+    let read_well = problems.count() == before;
+    let nothing = match options.client.program() {
+        Some(script) => script.body.text.trim().is_empty(),
+        None => options.script.statements.is_empty(),
+    };
+    if read_well && nothing && !needs_no_sql(&options.client) {
+        phase_without_sql(name, entry.key.span, problems);
+    }
+    let phase = Phase {
+        script: options.script,
+        client: options.client,
+        span,
+        wait_until: options.wait_until,
+    };
+    let step = Step {
+        phase,
+        session: options.session,
+        background: options.background,
+        expect_error: options.expect_error,
+    };
     let first = match name {
-        "setup" => phases.setup.replace(phase).map(|phase| phase.span),
-        "warmup" => phases.warmup.replace(phase).map(|phase| phase.span),
-        "teardown" => phases.teardown.replace(phase).map(|phase| phase.span),
-        "measure" => {
-            phases.measure = phase;
+        "setup" => add_step(&mut phases.setup, step),
+        "warmup" => add_step(&mut phases.warmup, step),
+        "teardown" => add_step(&mut phases.teardown, step),
+        "measure" if step.session.is_none() => {
+            phases.measure = step.phase;
             measured.replace(span)
+        }
+        "measure" => {
+            let place = match (step.background, &measured) {
+                (true, _) => &mut phases.background,
+                (false, None) => &mut phases.before,
+                (false, Some(_)) => &mut phases.after,
+            };
+            place.push(step);
+            None
         }
         "collect" => {
             phases.collects.push(Collect {
-                name: as_name,
-                session,
-                phase,
+                name: options.name,
+                session: match step.session {
+                    None => CollectSession::Observer,
+                    Some(name) if name.value == SUBJECT => CollectSession::Subject,
+                    Some(name) => CollectSession::Named(name.value),
+                },
+                phase: step.phase,
             });
             None
         }
-        _ => None,
+        _ => {
+            if let (Some(name), Some(every)) = (options.name, options.every) {
+                let phase = step.phase;
+                phases.samples.push(Sampling { name, every, phase });
+            }
+            None
+        }
     };
     if let Some(first) = first {
         problems.duplicate(
             span,
             first,
             format!("a second `{name}` phase"),
-            "an experiment has one of each, and any number of `collect`",
+            "an experiment has one of each, any number of `collect` and `sample`, and more of them \
+             with `in:` on sessions of their own",
         );
     }
+}
+
+/// Two in a row on the measuring session are one, by mistake in two parts; its place comes back.
+fn add_step(steps: &mut Vec<Step>, step: Step) -> Option<Span> {
+    let earlier = steps.last().filter(|_| step.session.is_none());
+    let twin = earlier.filter(|earlier| earlier.session.is_none());
+    let twin = twin.map(|twin| twin.phase.span);
+    steps.push(step);
+    twin
 }
 
 fn phase_without_sql(name: &str, span: Span, problems: &Problems) {
@@ -343,53 +458,151 @@ fn phase_without_sql(name: &str, span: Span, problems: &Problems) {
     );
 }
 
-/// `as:` and `in:` of a `collect`; what other phases can be told is for a later version.
+/// The measuring session, in `in:`.
+const SUBJECT: &str = "subject";
+const OBSERVER: &str = "observer";
+
+/// What a phase's line says of it, and its SQL.
+#[derive(Default)]
+struct PhaseOptions {
+    /// `as:`
+    name: Option<Spanned<String>>,
+    /// `in:`; of a `collect` also `subject`.
+    session: Option<Spanned<String>>,
+    background: bool,
+    wait_until: Option<Spanned<String>>,
+    expect_error: Option<Spanned<String>>,
+    every: Option<Duration>,
+    /// The SQL below, read by whom it is for.
+    script: Script,
+    client: Client,
+}
+
 fn phase_options(
     name: &'static str,
     entry: &Entry,
+    sql: &Extract,
     problems: &Problems,
-) -> (Option<Spanned<String>>, CollectSession) {
-    let mut as_name = None;
-    let mut session = CollectSession::Observer;
-    if name == "sample" {
-        not_supported_yet(problems, entry.key.span, "`sample`");
-        return (as_name, session);
-    }
-    if entry.value.is_null() {
-        return (as_name, session);
-    }
-    let hint = format!("write `{name}:` alone, or options as in `collect: {{as: waits}}`");
-    let Some(entries) = problems.entries(&entry.value, &hint) else {
-        return (as_name, session);
+) -> PhaseOptions {
+    let mut options = PhaseOptions::default();
+    let hint = match name {
+        "sample" => "write `sample: {every: 100ms, as: waits}`".to_owned(),
+        _ => format!("write `{name}:` alone, or options as in `{name}: {{in: blocker}}`"),
     };
-    let mut fields = Fields::new(problems, "a phase", entries);
-    match name {
-        "collect" => {
-            as_name = fields
-                .take("as")
-                .and_then(|node| problems.spanned_text(node))
-                .filter(|name| problems.is_name(name));
-            if let Some(node) = fields.take("in")
-                && let Some(place) = problems.text(node)
-            {
-                match place.as_str() {
-                    "subject" => session = CollectSession::Subject,
-                    _ => not_supported_yet(
-                        problems,
-                        node.span,
-                        &format!("`in: {place}` (other than `in: subject`)"),
-                    ),
-                }
-            }
+    if entry.value.is_null() {
+        if name == "sample" {
+            let message =
+                "`sample` says neither how often it is asked nor what its table is called";
+            problems.error(entry.key.span, message, hint);
         }
-        "measure" => {
-            for key in ["via", "args", "repeat", "transaction", "in"] {
-                fields.refuse(key, &format!("`measure: {{{key}: …}}`"));
-            }
-        }
-        _ => fields.refuse("in", "`in:`"),
+        options.script = split(sql, problems);
+        return options;
     }
-    fields.refuse("background", "`background:`");
+    let Some(entries) = problems.entries(&entry.value, &hint) else {
+        options.script = split(sql, problems);
+        return options;
+    };
+    let before = problems.count();
+    let mut fields = Fields::new(problems, "a phase", entries);
+    if matches!(name, "collect" | "sample") {
+        options.name = fields
+            .take("as")
+            .and_then(|node| problems.spanned_text(node))
+            .filter(|name| problems.is_name(name));
+    }
+    if name == "sample" {
+        options.every = fields
+            .take("every")
+            .and_then(|node| timeout(node, problems));
+        let whole = options.name.is_some() && options.every.is_some();
+        if !whole && problems.count() == before {
+            let message = "`sample` needs both `every` and `as`";
+            problems.error(entry.value.span, message, hint);
+        }
+        options.script = split(sql, problems);
+        fields.finish(&[]);
+        return options;
+    }
+    (options.script, options.client) =
+        client::read(&mut fields, name, entry.key.span, sql, problems);
+    options.session = fields
+        .take("in")
+        .and_then(|node| session_name(name, node, problems));
+    options.wait_until = fields
+        .take("wait_until")
+        .and_then(|node| problems.spanned_text(node));
+    if matches!(name, "setup" | "warmup" | "measure") {
+        options.background = fields
+            .take("background")
+            .and_then(|node| problems.boolean(node))
+            .unwrap_or(false);
+        options.expect_error = fields
+            .take("expect_error")
+            .and_then(|node| sqlstate(node, problems));
+    } else if let Some(entry) = fields.take_entry("background") {
+        problems.error(
+            entry.key.span,
+            format!("`{name}` cannot be in the background: nothing comes after it"),
+            "`setup`, `warmup` and `measure` can",
+        );
+    }
     fields.finish(&[]);
-    (as_name, session)
+    tell_options_of_the_subject(&options, entry.value.span, problems);
+    if problems.count() == before {
+        tell_clients_on_named_sessions(&options, problems);
+    }
+    options
+}
+
+/// A program opens sessions of its own, and a repetition is of the measuring one.
+fn tell_clients_on_named_sessions(options: &PhaseOptions, problems: &Problems) {
+    let Some(session) = &options.session else {
+        return;
+    };
+    let message = match &options.client {
+        Client::Session => return,
+        Client::Repeat(_) => "what is repeated runs on the measuring session",
+        Client::Psql(_) | Client::Pgbench(_) => {
+            "psql and pgbench open sessions of their own, and are waited for"
+        }
+    };
+    let hint = format!("leave `in: {}` out", session.value);
+    problems.error(session.span, message, hint);
+}
+
+/// `subject` is the measuring session, which phases are on without `in:`.
+fn session_name(phase: &str, node: &Node, problems: &Problems) -> Option<Spanned<String>> {
+    let name = problems.spanned_text(node)?;
+    match (name.value.as_str(), phase) {
+        (SUBJECT, "collect") => Some(name),
+        (OBSERVER, "collect") | (SUBJECT, _) => None,
+        (OBSERVER, _) => {
+            let message = "`observer` is the session that `collect` asks on";
+            problems.error(node.span, message, "give the session another name");
+            None
+        }
+        _ => problems.is_name(&name).then_some(name),
+    }
+}
+
+/// The measuring session is always waited for, and `expect_error` is the experiment's.
+fn tell_options_of_the_subject(options: &PhaseOptions, span: Span, problems: &Problems) {
+    if options.session.is_some() {
+        return;
+    }
+    let (key, hint) = if options.background {
+        (
+            "background",
+            "name a session for it: `{in: writer, background: true}`",
+        )
+    } else if options.expect_error.is_some() {
+        (
+            "expect_error",
+            "what `measure` must raise is an option of the experiment: `--| expect_error: …`",
+        )
+    } else {
+        return;
+    };
+    let message = format!("`{key}` is for a session of its own");
+    problems.error(span, message, hint);
 }

@@ -4,7 +4,7 @@ use super::Known;
 use super::problems::{Problems, listed};
 use super::protocol::runs;
 use super::read::{Fields, decimal};
-use super::yaml::{self, Node};
+use super::yaml::{self, Node, Value};
 use crate::article::{
     BytesMeaning, FrontMatter, LintLevel, PostgresSpec, Profile, PublishedSource, Scalar,
     TextWithFillIns,
@@ -149,6 +149,7 @@ fn postgres(
 ) -> PostgresSpec {
     let mut spec = PostgresSpec {
         version: Spanned::new(String::new(), opening),
+        versions: Vec::new(),
         settings: BTreeMap::new(),
         extensions: Vec::new(),
         shm_size: None,
@@ -166,18 +167,31 @@ fn postgres(
         "`postgres`",
         entries.flatten().unwrap_or_default(),
     );
+    let several = fields.take_entry("versions");
     match fields.take("version") {
+        Some(node) if several.is_some() => problems.error(
+            node.span,
+            "`version` and `versions` in one article",
+            "`versions: [\"16.15\", \"18.6\"]` runs every experiment on each: keep one of the two",
+        ),
         Some(node) => {
             if let Some(version) = problems.spanned_text(node) {
                 check_version(&version, known, problems);
                 spec.version = version;
             }
         }
+        None if several.is_some() => {}
         None => problems.error(
             place,
             "the article names no version of Postgres",
             format!("add `postgres: {{version: \"…\"}}`; {}", versions(known)),
         ),
+    }
+    if let Some(entry) = several {
+        spec.versions = several_versions(&entry.value, known, problems);
+        if let Some(first) = spec.versions.first() {
+            spec.version = first.clone();
+        }
     }
     if let Some(node) = fields.take("settings") {
         spec.settings = settings(node, problems)
@@ -209,7 +223,6 @@ fn postgres(
     spec.platform = fields
         .take("platform")
         .and_then(|node| platform(node, problems));
-    fields.refuse("versions", "`versions`");
     fields.finish(&[]);
     spec
 }
@@ -231,6 +244,29 @@ fn platform(node: &Node, problems: &Problems) -> Option<Spanned<String>> {
         "write it as `linux/amd64` or `linux/arm64`",
     );
     None
+}
+
+/// Each once, in the order written.
+fn several_versions(node: &Node, known: &Known, problems: &Problems) -> Vec<Spanned<String>> {
+    let mut versions: Vec<Spanned<String>> = Vec::new();
+    for version in problems.texts(node) {
+        if let Some(first) = versions.iter().find(|one| one.value == version.value) {
+            problems.duplicate(
+                version.span,
+                first.span,
+                format!("version `{}` comes twice", version.value),
+                "name it once",
+            );
+            continue;
+        }
+        check_version(&version, known, problems);
+        versions.push(version);
+    }
+    if versions.is_empty() && matches!(&node.value, Value::Sequence(items) if items.is_empty()) {
+        let hint = format!("name at least one; {}", self::versions(known));
+        problems.error(node.span, "`versions` names no version of Postgres", hint);
+    }
+    versions
 }
 
 fn check_version(version: &Spanned<String>, known: &Known, problems: &Problems) {
@@ -365,7 +401,7 @@ fn params(node: &Node, problems: &Problems) -> IndexMap<String, Scalar> {
 }
 
 /// Whether psql and Tera can both name it.
-fn is_variable(name: &str) -> bool {
+pub fn is_variable(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }

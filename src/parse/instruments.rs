@@ -6,7 +6,7 @@ use super::sql::is_explainable;
 use super::yaml::{Entry, Node, Value};
 use super::{Known, KnownInstrument};
 use crate::article::{
-    InstrumentChoice, InstrumentOption, InstrumentOptions, OptionValue, Script, Statement,
+    Client, InstrumentChoice, InstrumentOption, InstrumentOptions, OptionValue, Phase, Statement,
 };
 use crate::diagnostic::did_you_mean;
 use crate::source::Spanned;
@@ -62,13 +62,19 @@ fn chosen_with(instrument: KnownInstrument, options: InstrumentOptions) -> Instr
     }
 }
 
-/// That `measure` has a statement for an instrument that asks Postgres to explain one.
+/// That `measure` has a statement for an instrument that asks Postgres to explain one, and runs on
+/// the backend that an instrument reads of.
 pub fn tell_nothing_to_explain(
     instruments: &[Spanned<InstrumentChoice>],
-    measure: &Script,
+    measure: &Phase,
     known: &Known,
     problems: &Problems,
 ) {
+    if !matches!(measure.client, Client::Session) {
+        tell_what_others_run(instruments, &measure.client, known, problems);
+        return;
+    }
+    let measure = &measure.script;
     let explains =
         |name: &str| (known.instruments.iter()).any(|one| one.explains && one.name == name);
     let explainer = instruments.iter().find(|one| explains(&one.value.name));
@@ -88,6 +94,41 @@ pub fn tell_nothing_to_explain(
             ),
             hint,
         );
+    }
+}
+
+/// What is run over and over, or by a program, is not explained; and a program has backends of its
+/// own.
+fn tell_what_others_run(
+    instruments: &[Spanned<InstrumentChoice>],
+    client: &Client,
+    known: &Known,
+    problems: &Problems,
+) {
+    let (runs, is_program) = match client {
+        Client::Session => return,
+        Client::Repeat(_) => ("`measure` is a repetition", false),
+        Client::Psql(_) => ("`measure` is run by psql", true),
+        Client::Pgbench(_) => ("`measure` is run by pgbench", true),
+    };
+    for one in instruments {
+        let name = one.value.name.as_str();
+        let Some(instrument) = known.instruments.iter().find(|known| known.name == name) else {
+            continue;
+        };
+        if instrument.explains {
+            problems.error(
+                one.span,
+                format!("`{name}` takes one execution of a statement, and {runs}"),
+                "measure the statement on the session, without `via` and `repeat`",
+            );
+        } else if instrument.of_backend && is_program {
+            problems.error(
+                one.span,
+                format!("`{name}` reads of the measuring session, and {runs}"),
+                "leave it out here, or measure on the session",
+            );
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use super::problems::{Problems, listed};
 use super::read::Fields;
 use super::yaml::{Node, Value};
-use crate::article::{Cells, Scalar};
+use crate::article::{Block, BlockKind, Cells, PostgresSpec, Scalar, VERSION, in_words};
 use crate::source::Spanned;
 
 /// More combinations than this are taken for a mistake.
@@ -26,6 +26,64 @@ pub fn cells(fields: &mut Fields, problems: &Problems) -> Cells {
         }
         (Some(matrix), None) => matrix_cells(&matrix.value, problems),
         (None, Some(cases)) => case_cells(&cases.value, problems),
+    }
+}
+
+/// In an article with `versions:` every cell is measured on a server of its version: each experiment
+/// runs on all of them, unless its own `matrix` or `cases` says on which.
+pub fn add_versions(blocks: &mut [Block], postgres: &PostgresSpec, problems: &Problems) {
+    if postgres.versions.is_empty() {
+        return;
+    }
+    let versions: Vec<&str> = (postgres.versions.iter())
+        .map(|version| version.value.as_str())
+        .collect();
+    for block in blocks {
+        let BlockKind::Experiment(experiment) = &mut block.kind else {
+            continue;
+        };
+        let place = experiment.cells.span.unwrap_or(experiment.id.span);
+        let cells = &mut experiment.cells;
+        if let Some(column) = cells.columns.iter().position(|name| name == VERSION) {
+            check_versions(cells, column, &versions, problems);
+            continue;
+        }
+        if cells.rows.len().saturating_mul(versions.len()) > MAX_CELLS {
+            problems.error(
+                place,
+                format!("on all versions the matrix has more than {MAX_CELLS} cells"),
+                "list the ones that matter with `cases:`",
+            );
+            continue;
+        }
+        cells.columns.insert(0, VERSION.to_owned());
+        let rows = versions.iter().flat_map(|version| {
+            cells.rows.iter().map(|row| {
+                let version = Scalar::Text((*version).to_owned());
+                [version].into_iter().chain(row.iter().cloned()).collect()
+            })
+        });
+        cells.rows = rows.collect();
+    }
+}
+
+/// `18.6` without quotes is a number to YAML; a version is text.
+fn check_versions(cells: &mut Cells, column: usize, versions: &[&str], problems: &Problems) {
+    let span = cells.span.unwrap_or_default();
+    for row in &mut cells.rows {
+        let Some(value) = row.get_mut(column) else {
+            continue;
+        };
+        let text = value.to_string();
+        if versions.contains(&text.as_str()) {
+            *value = Scalar::Text(text);
+        } else {
+            problems.error(
+                span,
+                format!("`{text}` is not among the article's `versions`"),
+                format!("they are {}, each in quotes", in_words(versions)),
+            );
+        }
     }
 }
 

@@ -1,11 +1,13 @@
 //! Text into an [`Article`], or every problem in it, each with its place and what to do. Pure: the
-//! catalogues an article is checked against are handed in.
+//! catalogues an article is checked against are handed in; beside the text only the files are read
+//! that scripts of psql include.
 //!
 //! Entry: [`parse`]. Steps: the front matter ([`mod@front_matter`]); the body ([`markdown`]) into fences
 //! ([`fences`]), fill-ins ([`fill_in`]) and the links of the prose ([`inline`]); of each block the
 //! `--|` lines ([`directives`], [`yaml`], [`text`]), options and SQL ([`experiment`], [`results`], [`sql`]);
 //! and at last whether everything named exists ([`references`]).
 
+mod client;
 mod directives;
 mod experiment;
 mod fences;
@@ -23,6 +25,8 @@ mod results;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod sql;
+
+pub use client::{arguments as program_arguments, count as repetitions};
 #[cfg(test)]
 mod tests;
 mod text;
@@ -64,6 +68,8 @@ pub struct KnownInstrument {
     pub tables: &'static [(&'static str, &'static str)],
     /// Whether it needs a statement that Postgres explains.
     pub explains: bool,
+    /// Whether it reads of the measuring backend alone, which a program does not run on.
+    pub of_backend: bool,
 }
 
 impl KnownInstrument {
@@ -74,6 +80,7 @@ impl KnownInstrument {
             options: &[],
             tables: &[],
             explains: false,
+            of_backend: false,
         }
     }
 }
@@ -96,10 +103,15 @@ pub fn parse(
     }
     let (front_matter, start) = front_matter(&source.text, known, &problems);
     let (fences, mut prose, undefined) = markdown::read(&source.text, start, &problems);
-    let (fences, blocks) = blocks(fences, known, &problems);
+    let (fences, mut blocks) = blocks(fences, known, &problems);
+    if let Some(front_matter) = &front_matter {
+        matrix::add_versions(&mut blocks, &front_matter.postgres, &problems);
+    }
     add_links_of_texts(&mut prose, &texts(front_matter.as_ref(), &blocks));
     let names = references::Names::collect(&fences, &blocks, front_matter.as_ref(), &problems);
     names.check(&blocks, &prose, &undefined);
+    let (files, unread) = client::included(&blocks, directory, source);
+    problems.extend(unread);
     match front_matter {
         Some(front_matter) if problems.count() == 0 => Ok(Article {
             slug: slug.to_owned(),
@@ -108,6 +120,7 @@ pub fn parse(
             front_matter,
             blocks,
             prose,
+            files,
         }),
         _ => Err(problems.into_sorted()),
     }

@@ -47,13 +47,6 @@ impl<'a> Fields<'a> {
         self.entries.iter().find(|entry| entry.key.value == key)
     }
 
-    /// What belongs to the format but not to this version yet.
-    pub fn refuse(&mut self, key: &'static str, what: &str) {
-        if let Some(entry) = self.take_entry(key) {
-            not_supported_yet(self.problems, entry.key.span, what);
-        }
-    }
-
     /// Reports every key that was not asked for. `others` may stand too, but are read elsewhere.
     pub fn finish(self, others: &[&str]) {
         for entry in self.entries {

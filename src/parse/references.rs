@@ -11,8 +11,8 @@ use super::markdown::UndefinedLink;
 use super::problems::{Problems, listed};
 use super::sql::{self, SetVariables};
 use crate::article::{
-    Block, BlockKind, Claim, Experiment, FillIn, FrontMatter, Prose, ReferenceKind, Script,
-    Statement, texts,
+    Block, BlockKind, Claim, Client, CollectSession, Experiment, FillIn, FrontMatter, Order, Phase,
+    Prose, ReferenceKind, Script, Statement, texts,
 };
 use crate::diagnostic::{Diagnostic, did_you_mean};
 use crate::source::{Span, Spanned};
@@ -141,16 +141,24 @@ impl<'a> Names<'a> {
         let mut tables = vec![
             (id.value.clone(), id.span),
             (format!("{}_statements", id.value), id.span),
+            (format!("{}_settings", id.value), id.span),
         ];
         for instrument in &experiment.instruments {
             for name in &instrument.value.tables {
                 tables.push((format!("{}_{name}", id.value), instrument.span));
             }
         }
+        if matches!(experiment.measure.client, Client::Pgbench(_)) {
+            tables.push((format!("{}_progress", id.value), id.span));
+        }
         for collect in &experiment.collects {
             if let Some(name) = &collect.name {
                 tables.push((format!("{}_{}", id.value, name.value), name.span));
             }
+        }
+        for sampling in &experiment.samples {
+            let name = &sampling.name;
+            tables.push((format!("{}_{}", id.value, name.value), name.span));
         }
         let twin = self
             .blocks
@@ -327,19 +335,16 @@ impl<'a> Names<'a> {
             .map(String::as_str)
             .collect();
         let scope = self.scope(&columns);
-        for text in experiment.session.values() {
+        for text in experiment
+            .session
+            .values()
+            .chain(experiment.settings.values())
+        {
             self.check_text(text, &scope);
         }
-        for (texts, hint) in [
-            (
-                &experiment.settings,
-                "the server has one value for all cells: use a param, or set it under `session:`",
-            ),
-            (&experiment.derive, "a column is named without the colon"),
-        ] {
-            for text in texts.values() {
-                self.check_text_of_all_cells(text, &columns, hint);
-            }
+        self.check_settings_of_cells(experiment, &columns);
+        for text in experiment.derive.values() {
+            self.check_text_of_all_cells(text, &columns, "a column is named without the colon");
         }
         for (name, expression) in &experiment.derive {
             if columns.contains(&name.as_str()) || matches!(name.as_str(), "run" | "rows") {
@@ -350,25 +355,71 @@ impl<'a> Names<'a> {
                 );
             }
         }
-        let mut scope = scope;
-        let before = [&experiment.setup, &experiment.warmup];
-        for phase in before.into_iter().flatten() {
-            self.check_script(&phase.script, &mut scope);
-        }
-        self.check_script(&experiment.measure.script, &mut scope);
-        for collect in &experiment.collects {
-            let observes = collect.session == crate::article::CollectSession::Observer;
-            let known_before = scope.names.contains(SUBJECT_PID);
-            if observes {
-                scope.names.insert(SUBJECT_PID.to_owned());
-            }
-            self.check_script(&collect.phase.script, &mut scope);
-            if observes && !known_before {
-                scope.names.shift_remove(SUBJECT_PID);
+        for (name, span) in experiment.phases().flat_map(|phase| phase.client.params()) {
+            if !scope.knows(name) {
+                self.unknown_variable(name, span, &scope);
             }
         }
-        if let Some(teardown) = &experiment.teardown {
-            self.check_script(&teardown.script, &mut scope);
+        self.check_phases(experiment, scope);
+    }
+
+    /// Settings are the server's: where cells have their own, one cell is measured after the other.
+    fn check_settings_of_cells(&self, experiment: &Experiment, columns: &[&str]) {
+        if experiment.order == Order::Sequential {
+            return;
+        }
+        for text in experiment.settings.values() {
+            let variables = sql::variables_of_text(&text.value);
+            let mut names = variables.iter().map(|variable| variable.name.as_str());
+            if let Some(name) = names.find(|name| columns.contains(name)) {
+                self.problems.error(
+                    text.span,
+                    format!("`:{name}` has another value in each cell"),
+                    "the server's settings change from cell to cell only with `order: sequential`; \
+                     those of a session stand under `session:`",
+                );
+            }
+        }
+    }
+
+    /// Each phase sees what those before it set.
+    fn check_phases(&self, experiment: &Experiment, mut scope: Scope) {
+        for name in experiment.session_names() {
+            scope.names.insert(format!("{name}_pid"));
+        }
+        let observes = |session: &CollectSession| *session != CollectSession::Subject;
+        let of_steps = |steps: &'static str| {
+            (experiment.steps())
+                .filter(move |(name, _)| *name == steps)
+                .map(|(_, step)| (&step.phase, step.session.is_some()))
+        };
+        let samples = experiment.samples.iter().map(|one| (&one.phase, true));
+        let collects = (experiment.collects.iter())
+            .map(|collect| (&collect.phase, observes(&collect.session)));
+        let phases = of_steps("setup")
+            .chain(of_steps("warmup"))
+            .chain([(&experiment.measure, false)])
+            .chain(of_steps("measure"))
+            .chain(samples)
+            .chain(collects)
+            .chain(of_steps("teardown"));
+        for (phase, beside_the_subject) in phases {
+            self.check_phase(phase, beside_the_subject, &mut scope);
+        }
+    }
+
+    /// The measuring backend is known to whoever observes it, and to every `wait_until`.
+    fn check_phase(&self, phase: &Phase, beside_the_subject: bool, scope: &mut Scope) {
+        let known_before = !scope.names.insert(SUBJECT_PID.to_owned());
+        if let Some(condition) = &phase.wait_until {
+            self.check_text(condition, scope);
+        }
+        if !beside_the_subject && !known_before {
+            scope.names.shift_remove(SUBJECT_PID);
+        }
+        self.check_script(&phase.script, scope);
+        if !known_before {
+            scope.names.shift_remove(SUBJECT_PID);
         }
     }
 

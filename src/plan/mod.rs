@@ -136,7 +136,7 @@ pub enum Decision {
 pub fn plan<'a>(
     article: &'a Article,
     resolved: &Resolved,
-    server: &ServerIdentity,
+    servers: &[ServerIdentity],
     host: &str,
     force: &Force,
     stored: &dyn Fn(&Experiment) -> Vec<StoredExperiment>,
@@ -144,7 +144,7 @@ pub fn plan<'a>(
     article
         .experiments()
         .map(|experiment| {
-            let fingerprint = fingerprint::of_experiment(article, experiment, resolved, server);
+            let fingerprint = fingerprint::of_experiment(article, experiment, resolved, servers);
             let decision = if force.includes(&experiment.id.value) {
                 Decision::run(Reason::Forced)
             } else {
@@ -163,12 +163,12 @@ pub fn plan<'a>(
 pub fn of_record<'a>(
     article: &'a Article,
     resolved: &Resolved,
-    server: &ServerIdentity,
+    servers: &[ServerIdentity],
     record: &Record,
 ) -> Vec<PlannedExperiment<'a>> {
     (article.experiments())
         .map(|experiment| {
-            let fingerprint = fingerprint::of_experiment(article, experiment, resolved, server);
+            let fingerprint = fingerprint::of_experiment(article, experiment, resolved, servers);
             let recorded = record.experiments.get(&experiment.id.value);
             let stored = recorded
                 .and_then(|recorded| StoredExperiment::from_record(recorded, &experiment.cells));

@@ -70,7 +70,7 @@ fn fingerprint_of(text: &str, profile: Option<&str>) -> Fingerprint {
     let article = article(text);
     let resolved = resolve(&article, profile).unwrap();
     let experiment = article.experiments().next().unwrap();
-    of_experiment(&article, experiment, &resolved, &server())
+    of_experiment(&article, experiment, &resolved, &[server()])
 }
 
 /// The inputs that an edit changes.
@@ -234,7 +234,7 @@ fn server_and_profile_are_inputs() {
     let article = article(ARTICLE);
     let experiment = article.experiments().next().unwrap();
     let full = resolve(&article, None).unwrap();
-    let before = of_experiment(&article, experiment, &full, &server());
+    let before = of_experiment(&article, experiment, &full, &[server()]);
     for other in [
         ServerIdentity {
             digest: None,
@@ -249,7 +249,7 @@ fn server_and_profile_are_inputs() {
             ..server()
         },
     ] {
-        let after = of_experiment(&article, experiment, &full, &other);
+        let after = of_experiment(&article, experiment, &full, &[other]);
         let changed = before.differences(&after);
         assert_eq!(changed.len(), 1);
         assert_eq!(changed[0].input, "server");
@@ -281,7 +281,7 @@ fn stored(article: &Article, finished: bool, cells: usize) -> StoredExperiment {
     let resolved = resolve(article, None).unwrap();
     let experiment = article.experiments().next().unwrap();
     StoredExperiment {
-        inputs: of_experiment(article, experiment, &resolved, &server()),
+        inputs: of_experiment(article, experiment, &resolved, &[server()]),
         host: "here".into(),
         measured_at: "2026-11-30T10:00:00Z".into(),
         samples: (0..cells)
@@ -300,7 +300,7 @@ fn stored(article: &Article, finished: bool, cells: usize) -> StoredExperiment {
 fn decision(article: &Article, force: &Force, results: &[StoredExperiment]) -> Decision {
     let resolved = resolve(article, None).unwrap();
     let stored = |_: &Experiment| results.to_vec();
-    let mut planned = plan(article, &resolved, &server(), "here", force, &stored);
+    let mut planned = plan(article, &resolved, &[server()], "here", force, &stored);
     assert_eq!(planned.len(), 1);
     planned.remove(0).decision
 }
@@ -431,4 +431,26 @@ fn differences_are_named_by_input_in_order() {
         .map(|found| found.input)
         .collect();
     assert_eq!(inputs, ["a", "b", "d"]);
+}
+
+#[test]
+fn who_runs_a_phase_is_an_input_and_the_session_is_none() {
+    let fields = |text: &str| fingerprint_of(text, None).fields;
+    let before = fields(ARTICLE);
+    assert!(before.keys().all(|name| !name.starts_with("client")));
+    let repeated = ARTICLE.replace("measure:\n", "measure: {repeat: \":extra\"}\n");
+    let repeated = fields(&repeated);
+    assert_eq!(repeated["client of measure"], "repeat :extra Each");
+    assert_eq!(repeated["param `extra`"], "5");
+    assert_eq!(repeated.len(), before.len() + 1);
+    let psql = "measure: {via: psql}\n-- why\n\\timing\n";
+    let psql = fields(&ARTICLE.replace("measure:\n", psql));
+    assert_eq!(psql["client of measure"], "psql");
+    // The script as it stands: what psql makes of it is not known here.
+    let script = "-- why\n\\timing\nINSERT INTO t SELECT a FROM base WHERE a % :k = 0;";
+    assert_eq!(psql["measure"], script);
+    let bench = "measure: {via: pgbench, args: \"-t :extra -D k=1\"}\n";
+    let bench = fields(&ARTICLE.replace("measure:\n", bench));
+    assert_eq!(bench["client of measure"], "pgbench -t :extra -D k=1");
+    assert_eq!(bench["param `extra`"], "5");
 }

@@ -2,7 +2,7 @@
 //! a stable order, and the format has a version of its own.
 
 use super::sha256_of;
-use crate::article::BytesMeaning;
+use crate::article::{BytesMeaning, in_words};
 use crate::quantity::format::{bytes, significant};
 use crate::quantity::{Column, Number, Table, Value};
 use bigdecimal::BigDecimal;
@@ -104,7 +104,11 @@ pub struct Part {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Environment {
+    /// The server, or the one of an article's first version: claims are evaluated on it.
     pub server: ServerEnvironment,
+    /// Those of its other versions, by version.
+    #[serde(default, skip_serializing_if = "IndexMap::is_empty")]
+    pub other_servers: IndexMap<String, ServerEnvironment>,
     pub host: HostEnvironment,
     pub tool: ToolEnvironment,
 }
@@ -170,6 +174,20 @@ pub struct HostEnvironment {
     /// Filesystem and device of the data directory.
     pub storage: String,
     pub sha256: String,
+}
+
+impl Environment {
+    pub fn servers(&self) -> impl Iterator<Item = &ServerEnvironment> {
+        [&self.server]
+            .into_iter()
+            .chain(self.other_servers.values())
+    }
+
+    /// `16.15`, `16.15 and 18.6`
+    pub fn versions_text(&self) -> String {
+        let versions = self.servers().map(|server| server.version.as_str());
+        in_words(&versions.collect::<Vec<_>>())
+    }
 }
 
 impl HostEnvironment {

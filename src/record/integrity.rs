@@ -141,7 +141,11 @@ fn wrong_hashes(text: &str, format: u32) -> Vec<Damage> {
         .into_iter()
         .chain(others.into_iter().flatten())
     {
-        for part in members(text, environment.value) {
+        let parts = members(text, environment.value);
+        let others = named(&parts, "other_servers");
+        let others = others.map(|others| members(text, others.value));
+        let parts = parts.into_iter().chain(others.into_iter().flatten());
+        for part in parts.filter(|part| part.name != "other_servers") {
             // What is hashed of the host was everything once; now it is what decides timings.
             if part.name == "host" && format >= SEALED_SINCE {
                 continue;

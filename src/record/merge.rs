@@ -10,7 +10,7 @@
 //! claim may read experiments of several parts, and is evaluated over the whole.
 
 use super::difference::differences;
-use super::format::{Environment, ExperimentRecord, FORMAT, Record};
+use super::format::{Environment, ExperimentRecord, FORMAT, Record, ServerEnvironment};
 use super::json::to_json;
 use crate::diagnostic::Diagnostic;
 use indexmap::IndexMap;
@@ -166,7 +166,8 @@ fn headings(records: &[&Named]) -> Vec<Diagnostic> {
 /// same, or the parts are of two versions of the article.
 fn is_shared(input: &str) -> bool {
     const NAMES: [&str; 3] = ["protocol", "server", "seed"];
-    const KINDS: [&str; 5] = [
+    const KINDS: [&str; 6] = [
+        "server `",
         "server setting `",
         "extension `",
         "container limit `",
@@ -338,8 +339,16 @@ fn environments(
                 found.insert(host.clone(), (named, environment));
                 continue;
             };
-            if before.server.sha256 != environment.server.sha256 {
-                conflicts.push(other_server((with, before), (named, environment)));
+            let others = before.servers().flat_map(|server| {
+                let mut now = environment.servers();
+                now.find(|now| now.version == server.version && now.sha256 != server.sha256)
+                    .map(|now| (server, now))
+            });
+            let versions = |environment: &Environment| environment.versions_text();
+            let is_other = versions(before) != versions(environment);
+            let main = is_other.then_some((&before.server, &environment.server));
+            for (server, now) in others.chain(main) {
+                conflicts.push(other_server((with, server), (named, now)));
             }
             // Of what changes from boot to boot one stands for all.
             if json(environment) < json(before) {
@@ -359,9 +368,12 @@ fn environments(
         .collect()
 }
 
-fn other_server(before: (&Named, &Environment), now: (&Named, &Environment)) -> Diagnostic {
-    let fields = |environment: &Environment| -> BTreeMap<String, String> {
-        let server = serde_json::to_value(&environment.server).expect("a server serialises");
+fn other_server(
+    before: (&Named, &ServerEnvironment),
+    now: (&Named, &ServerEnvironment),
+) -> Diagnostic {
+    let fields = |server: &ServerEnvironment| -> BTreeMap<String, String> {
+        let server = serde_json::to_value(server).expect("a server serialises");
         let members = server.as_object().cloned().unwrap_or_default();
         (members.into_iter())
             .filter(|(name, _)| !["sha256", "engine_reason"].contains(&name.as_str()))

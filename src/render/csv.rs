@@ -52,13 +52,14 @@ pub fn check(article: &Article) -> Vec<Diagnostic> {
         // What instruments give results of their own.
         let instruments = experiment.instruments.iter();
         let given = instruments.flat_map(|choice| choice.value.tables.iter().copied());
-        for result in given.chain(["statements"]) {
+        for result in given.chain(["statements", "settings"]) {
             measured.insert(experiment_path(&id.value, Some(result)), id.span);
         }
         for name in experiment
             .collects
             .iter()
             .filter_map(|one| one.name.as_ref())
+            .chain(experiment.samples.iter().map(|one| &one.name))
         {
             measured.insert(experiment_path(&id.value, Some(&name.value)), name.span);
         }

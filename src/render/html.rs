@@ -176,7 +176,10 @@ struct PageView<'a> {
     machines: Option<machines::MachinesView<'a>>,
     /// Where it was measured on a server on which nothing is pinned.
     existing: Option<Unpinned>,
+    /// `16.15`, `16.15 and 18.6`
+    versions: String,
     server: ServerView<'a>,
+    other_servers: Vec<ServerView<'a>>,
     host: HostView<'a>,
     /// Hosts that some experiments were measured on in place of that one.
     other_hosts: Vec<OtherHost<'a>>,
@@ -275,7 +278,9 @@ impl<'a> PageView<'a> {
             few_claims: claims.len() <= FEW_CLAIMS,
             claims,
             samples: samples::samples(document),
+            versions: environment.versions_text(),
             server: server_view(&environment.server),
+            other_servers: environment.other_servers.values().map(server_view).collect(),
             host: host_view(&environment.host),
             other_hosts: other_hosts(page.record),
             tool: ToolView {

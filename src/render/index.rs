@@ -39,7 +39,7 @@ pub fn index_entry(page: &Page, filled: &Filled) -> IndexEntry {
         date: front.date.clone(),
         tags: front.tags.clone(),
         profile: page.record.profile.clone(),
-        postgres_version: page.record.environment.server.version.clone(),
+        postgres_version: page.record.environment.versions_text(),
         holds: count(|outcome| matches!(outcome, Outcome::Holds)),
         does_not_hold: count(|outcome| matches!(outcome, Outcome::DoesNotHold { .. })),
         skipped: count(|outcome| matches!(outcome, Outcome::Skipped { .. })),

@@ -8,7 +8,9 @@ use super::masked::Masked;
 use super::numbering::Numbering;
 use super::state::State;
 use super::{Filled, OutputFile, Page};
-use crate::article::{Article, Block, BlockKind, Citation, Reference, ReferenceKind, TableColumn};
+use crate::article::{
+    Article, Block, BlockKind, Citation, Client, Reference, ReferenceKind, TableColumn,
+};
 use crate::diagnostic::Diagnostic;
 use crate::quantity::Table;
 use crate::record::Unpinned;
@@ -353,9 +355,29 @@ impl Splicer<'_> {
 
     /// The SQL of a block under a plain `sql` fence; empty where there is none.
     fn listing(&self, block: &Block) -> String {
-        let sql: String = (block.content.text.split_inclusive('\n'))
-            .filter(|line| !line.trim_start().starts_with("--|"))
-            .collect();
+        let clients: Vec<usize> = match &block.kind {
+            BlockKind::Experiment(experiment) => experiment
+                .phases()
+                .filter(|phase| !matches!(phase.client, Client::Session))
+                .map(|phase| phase.span.start)
+                .collect(),
+            _ => Vec::new(),
+        };
+        let mut sql = String::new();
+        let mut at = 0;
+        for line in block.content.text.split_inclusive('\n') {
+            let range = block.content.span(at..at + line.len());
+            at += line.len();
+            match line.trim_start().strip_prefix("--|") {
+                None => sql.push_str(line),
+                // Who runs what is below matters as much as what it is.
+                Some(options) if clients.iter().any(|start| range.range().contains(start)) => {
+                    sql.push_str("--");
+                    sql.push_str(options);
+                }
+                Some(_) => {}
+            }
+        }
         let sql = sql.trim_matches('\n').trim_end();
         if sql.trim().is_empty() {
             return String::new();

@@ -243,6 +243,7 @@ fn chart_rows() -> Table {
 
 fn environment() -> Environment {
     Environment {
+        other_servers: IndexMap::new(),
         server: ServerEnvironment {
             version: "16.15".into(),
             version_string: "PostgreSQL 16.15 on x86_64-pc-linux-gnu, compiled by gcc".into(),

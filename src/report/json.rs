@@ -50,7 +50,7 @@ struct ArticleJson<'a> {
 #[derive(Serialize)]
 struct Measured<'a> {
     profile: &'a str,
-    postgres: &'a str,
+    postgres: String,
     engine: &'a str,
     /// Of an existing server, what is to be known of it, in sentences.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -160,7 +160,7 @@ fn article<'a>(asked: &'a Asked<'a>, places: &Places) -> ArticleJson<'a> {
             let host = &environment.host;
             Measured {
                 profile: &judged.record.profile,
-                postgres: &environment.server.version,
+                postgres: environment.versions_text(),
                 engine: &environment.server.engine,
                 unpinned: judged.notices(),
                 skipped: &judged.record.skipped,

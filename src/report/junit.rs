@@ -71,7 +71,7 @@ fn suite(run: &Run, asked: &Asked) -> Suite {
     if let Some(judged) = asked.judged {
         let environment = &judged.record.environment;
         properties.push(("profile", judged.record.profile.clone()));
-        properties.push(("postgres", environment.server.version.clone()));
+        properties.push(("postgres", environment.versions_text()));
         properties.push(("engine", environment.server.engine.clone()));
         properties.push(("host", environment.host.sha256.clone()));
         if environment.server.is_existing() {

@@ -170,7 +170,11 @@ fn row(asked: &Asked, figure: &Figure) -> [String; 9] {
 /// What it was measured on, in a line.
 fn environment(environment: &Environment) -> String {
     let (server, host) = (&environment.server, &environment.host);
-    let mut parts = vec![format!("Postgres {} ({})", server.version, server.engine)];
+    let mut parts = vec![format!(
+        "Postgres {} ({})",
+        environment.versions_text(),
+        server.engine
+    )];
     if server.is_existing() {
         parts.push(host.cpu.clone());
     }

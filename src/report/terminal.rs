@@ -50,7 +50,7 @@ fn article(judged: &Judged, look: Look) -> String {
     text.push_str(&format!(
         " at profile `{}`, Postgres {}, {}\n",
         printable(&judged.record.profile),
-        printable(&server.version),
+        printable(&judged.record.environment.versions_text()),
         printable(&server.engine)
     ));
     for (index, notice) in judged.notices().iter().enumerate() {

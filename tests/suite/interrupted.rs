@@ -126,7 +126,7 @@ pub fn command_line(pid: u32) -> String {
 }
 
 /// A process that has ended and is not waited for yet counts as gone.
-fn is_alive(pid: u32) -> bool {
+pub fn is_alive(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
         stat.rsplit_once(") ")
             .is_some_and(|(_, fields)| !fields.starts_with('Z'))

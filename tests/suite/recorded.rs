@@ -361,6 +361,8 @@ fn every_field_of_a_record_is_documented() {
         "experiments.*.doubts[].advice",
         "environment.server.container",
         "environment.server.container.*",
+        "environment.other_servers",
+        "environment.other_servers.*",
         "environment.server.network",
         "environment.server.network.way",
         "environment.server.network.round_trip_ms",

@@ -370,3 +370,45 @@ fn another_profile_is_split_and_merged_by_its_name() {
     assert_eq!(record.profile, "quick");
     assert_eq!(claim(&record, "rows_counted"), "50");
 }
+
+#[test]
+fn parts_of_an_article_with_several_versions_are_merged_with_all_servers() {
+    let article = "---
+title: On {{ server.version }}
+postgres: {versions: [\"16.15\", \"18.6\"]}
+---
+
+```sql experiment everywhere
+--| instruments: [time]
+SELECT current_setting('server_version_num')::int / 10000 AS major;
+```
+
+```sql experiment newest
+--| instruments: [time]
+--| matrix: {version: [\"18.6\"]}
+SELECT current_setting('server_version_num')::int / 10000 AS major;
+```
+
+```sql claims c
+--| sum: {kind: exact}
+SELECT (SELECT sum(major) FROM measured.everywhere) + (SELECT max(major) FROM measured.newest);
+```
+";
+    let project = Project::new(article);
+    for shard in 1..=2 {
+        let machine = Project::new(article);
+        ok(machine.run(&["build", "--shard", &format!("{shard}/2")]));
+        project.write(&part(shard, 2), &machine.read(&part(shard, 2)));
+    }
+    ok(project.run(&["merge", &part(1, 2), &part(2, 2)]));
+    ok(project.run(&["build", "--record", "out/a/merged.json"]));
+    let record = project.record();
+    assert_eq!(claim(&record, "sum"), "52");
+    let servers = record.environment.servers();
+    let versions: Vec<&str> = servers.map(|server| server.version.as_str()).collect();
+    assert_eq!(versions, ["16.15", "18.6"]);
+    assert!(record.environments.is_empty());
+    ok(project.run(&["accept", "--record", "out/a/record.json"]));
+    let ran = ok(project.run(&["check", "--recorded"]));
+    assert!(ran.stdout.contains("sum"), "{}", ran.stdout);
+}

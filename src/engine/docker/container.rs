@@ -2,6 +2,10 @@
 //! attached to before it starts, and gone when its standard input ends, as it does when this
 //! program dies, however that is. The daemon then removes the container and its volume.
 
+mod exec;
+
+pub use exec::Exec;
+
 use super::endpoint::Daemon;
 use super::error::{failure, full_text, is_not_found};
 use super::guard::Guard;

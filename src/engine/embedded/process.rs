@@ -103,9 +103,9 @@ impl ServerProcess {
 
     /// Waits until the server has ended; false when it has not within `limit`.
     pub async fn wait(&mut self, limit: Duration) -> bool {
-        let deadline = Instant::now() + limit;
+        let start = Instant::now();
         while self.ended().is_none() {
-            if Instant::now() >= deadline {
+            if start.elapsed() >= limit {
                 return false;
             }
             tokio::time::sleep(Duration::from_millis(2)).await;

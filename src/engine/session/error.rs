@@ -100,10 +100,15 @@ impl From<&DbError> for SqlError {
     }
 }
 
+/// Whether an error is the machine's fault, not the statement's.
+pub fn is_of_a_full_disk(sqlstate: &str, message: &str) -> bool {
+    sqlstate == DISK_FULL && !cause::tells_of_full_shared_memory(message)
+}
+
 impl SqlError {
     /// The machine's fault, not the statement's.
     pub fn is_of_a_full_disk(&self) -> bool {
-        self.sqlstate == DISK_FULL && !cause::tells_of_full_shared_memory(&self.message)
+        is_of_a_full_disk(&self.sqlstate, &self.message)
     }
 
     /// Postgres's own message, detail, context and hint; the caller knows the place.

@@ -38,10 +38,12 @@ pub enum Kind {
     ParallelBuffers,
     /// Another plan than in the first run.
     PlanChanged,
+    /// How many samples were due while an earlier one was still asked.
+    MissedSamples,
 }
 
 impl Kind {
-    const ALL: [Self; 17] = [
+    const ALL: [Self; 18] = [
         Self::Checkpoint,
         Self::Autovacuum,
         Self::TooShort,
@@ -59,6 +61,7 @@ impl Kind {
         Self::WorkersMissing,
         Self::ParallelBuffers,
         Self::PlanChanged,
+        Self::MissedSamples,
     ];
 
     /// As the record names it.
@@ -81,6 +84,7 @@ impl Kind {
             Self::WorkersMissing => "workers-missing",
             Self::ParallelBuffers => "parallel-buffers",
             Self::PlanChanged => "plan-changed",
+            Self::MissedSamples => "missed-samples",
         }
     }
 
@@ -131,6 +135,10 @@ impl Kind {
             Self::PlanChanged => {
                 "`ANALYZE` in `setup` and `autovacuum: off` keep what the planner knows the same"
             }
+            Self::MissedSamples => {
+                "give `sample` a longer `every`, or a query that is answered sooner; what is left \
+                 still stands at its own time"
+            }
         }
     }
 
@@ -177,6 +185,17 @@ impl Kind {
             ),
             Self::TimedWithNetwork => {
                 format!("the network is in the time of {} statements", range(0).0)
+            }
+            Self::MissedSamples => {
+                let were = if high == 1.0 {
+                    "sample was"
+                } else {
+                    "samples were"
+                };
+                format!(
+                    "{} {were} missed: the query took longer than `every`",
+                    range(0).0
+                )
             }
             Self::Outlier => format!("took {} times the cell's median", range(2).0),
             Self::Drift => {

@@ -170,6 +170,7 @@ impl Instrument {
             options: self.options,
             tables: self.tables,
             explains: self.name == explain::INSTRUMENT.name,
+            of_backend: [cpu::INSTRUMENT.name, locks::INSTRUMENT.name].contains(&self.name),
         }
     }
 

@@ -1,8 +1,6 @@
 //! `time`: how long the statements of `measure` took, by the client's and by the server's clock.
 
-use super::{
-    ColumnDescription, Instrument, Probe, Reading, Sessions, StatementTime, Unreadable, Window,
-};
+use super::{ColumnDescription, Instrument, Probe, Reading, Sessions, Unreadable, Window};
 use crate::quantity::Value;
 use futures_util::future::{FutureExt, LocalBoxFuture, ready};
 
@@ -63,8 +61,10 @@ fn values(window: &Window) -> Vec<Value> {
     let elapsed_ms: f64 = window
         .statements
         .iter()
-        .map(StatementTime::elapsed_ms)
-        .sum();
+        .map(|statement| statement.elapsed)
+        .sum::<std::time::Duration>()
+        .as_nanos() as f64
+        / 1e6;
     let server_ms: Option<f64> = window
         .statements
         .iter()
@@ -89,6 +89,7 @@ pub(super) fn double(value: Option<f64>) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use super::super::StatementTime;
     use super::*;
     use std::time::Duration;
 

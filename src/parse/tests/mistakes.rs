@@ -69,7 +69,8 @@ fn mistakes_of_the_front_matter_are_told() {
             "---\ntitle: T\ntitle: U\npostgres: {version: 18.6, versions: [1]}\n---\n",
             &[
                 "3:1 duplicate key `title` (keep one of the two)",
-                "4:27 `versions` is not supported yet by this version (leave it out for now)",
+                "4:21 `version` and `versions` in one article (`versions: [\"16.15\", \"18.6\"]` runs every experiment on each: keep one of the two)",
+                "4:38 Postgres `1` is not pinned (did you mean `18.6`? pins.yaml holds `16.15` and `18.6`)",
             ],
         ),
         (
@@ -209,30 +210,75 @@ fn mistakes_in_blocks_are_told() {
         (
             e("--| measure:\nSELECT 1;\n--| measure:\nSELECT 2;"),
             vec![
-                "9:5 a second `measure` phase (an experiment has one of each, and any number of `collect`)",
+                "9:5 a second `measure` phase (an experiment has one of each, any number of `collect` and `sample`, and more of them with `in:` on sessions of their own)",
             ],
         ),
         (
-            e("--| measure: {via: pgbench}\nSELECT 1;"),
+            e("--| measure: {background: true}\nSELECT 1;"),
             vec![
-                "7:15 `measure: {via: …}` is not supported yet by this version (leave it out for now)",
+                "7:14 `background` is for a session of its own (name a session for it: `{in: writer, background: true}`)",
+            ],
+        ),
+        (
+            e(
+                "--| measure:\nSELECT 1;\n--| measure: {in: b, repeat: 5}\nSELECT 2;\n--| setup: {via: psql, in: a}\nSELECT 3;",
+            ),
+            vec![
+                "9:19 what is repeated runs on the measuring session (leave `in: b` out)",
+                "11:28 psql and pgbench open sessions of their own, and are waited for (leave `in: a` out)",
             ],
         ),
         (
             e("--| measure: fast\nSELECT 1;"),
             vec![
-                "7:14 expected a mapping, found `fast` (write `measure:` alone, or options as in `collect: {as: waits}`)",
+                "7:14 expected a mapping, found `fast` (write `measure:` alone, or options as in `measure: {in: blocker}`)",
             ],
         ),
         (
-            e("--| measure:\nSELECT 1;\n--| sample: {every: 100ms, as: w}\nSELECT 2;"),
-            vec!["9:5 `sample` is not supported yet by this version (leave it out for now)"],
+            e("--| measure:\nSELECT 1;\n--| sample:\nSELECT 2;"),
+            vec![
+                "9:5 `sample` says neither how often it is asked nor what its table is called (write `sample: {every: 100ms, as: waits}`)",
+            ],
+        ),
+        (
+            e("--| measure:\nSELECT 1;\n--| sample: {every: 100ms, in: x}\nSELECT 2;"),
+            vec![
+                "9:13 `sample` needs both `every` and `as` (write `sample: {every: 100ms, as: waits}`)",
+                "9:28 unknown key `in` (a phase has `as` and `every`)",
+            ],
         ),
         (
             e("--| measure:\nSELECT 1;\n--| collect: {in: other, background: true}\nSELECT 2;"),
             vec![
-                "9:19 `in: other` (other than `in: subject`) is not supported yet by this version (leave it out for now)",
-                "9:26 `background:` is not supported yet by this version (leave it out for now)",
+                "9:26 `collect` cannot be in the background: nothing comes after it (`setup`, `warmup` and `measure` can)",
+            ],
+        ),
+        (
+            e(
+                "--| setup: {background: true}\nSELECT 0;\n--| measure: {expect_error: 23505}\nSELECT 1;\n--| setup: {in: observer}\nSELECT 2;",
+            ),
+            vec![
+                "7:12 `background` is for a session of its own (name a session for it: `{in: writer, background: true}`)",
+                "9:14 `expect_error` is for a session of its own (what `measure` must raise is an option of the experiment: `--| expect_error: …`)",
+                "11:5 a second `setup` phase (an experiment has one of each, any number of `collect` and `sample`, and more of them with `in:` on sessions of their own)",
+                "11:17 `observer` is the session that `collect` asks on (give the session another name)",
+            ],
+        ),
+        (
+            e(
+                "--| setup:\nSELECT 0;\n--| setup:\nSELECT 1;\n--| setup: {in: b}\nSELECT 2;\n--| setup:\nSELECT 3;\n--| measure:\nSELECT :b_pid, :subject_pid;",
+            ),
+            vec![
+                "9:5 a second `setup` phase (an experiment has one of each, any number of `collect` and `sample`, and more of them with `in:` on sessions of their own)",
+                "16:16 unknown variable `:subject_pid` (known here: `rows`, `name`, `b_pid`; add it under `params:` or in the experiment's `matrix:`)",
+            ],
+        ),
+        (
+            e(
+                "--| order: shuffle\n--| setup: {in: w, background: true}\nSELECT 0;\n--| measure:\nSELECT 1;",
+            ),
+            vec![
+                "8:5 this would run in the background of all cells at once (take `order: sequential`, or begin it with each run: `measure: {in: …, background: true}`)",
             ],
         ),
         (
@@ -286,11 +332,11 @@ fn mistakes_in_blocks_are_told() {
         ),
         (
             e(
-                "--| matrix: {k: [1, 2]}\n--| derive: {a: :k + 1}\n--| settings: {work_mem: \":k\"}\n--| session: {work_mem: \":k\"}\nSELECT 1;",
+                "--| matrix: {k: [1, 2]}\n--| derive: {a: :k + 1}\n--| settings: {work_mem: \":k\"}\n--| session: {work_mem: \":k\"}\n--| order: shuffle\nSELECT 1;",
             ),
             vec![
                 "8:17 `:k` has another value in each cell (a column is named without the colon)",
-                "9:26 `:k` has another value in each cell (the server has one value for all cells: use a param, or set it under `session:`)",
+                "9:26 `:k` has another value in each cell (the server's settings change from cell to cell only with `order: sequential`; those of a session stand under `session:`)",
             ],
         ),
         (

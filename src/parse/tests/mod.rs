@@ -166,7 +166,7 @@ fn the_formats_own_examples_are_read() {
     assert_eq!(insert.cells.rows.len(), 5);
     assert_eq!(insert.runs, Runs::Fixed(8));
     assert_eq!(insert.timeout, Duration::from_secs(600));
-    let setup = insert.setup.as_ref().expect("setup");
+    let setup = &insert.setup[0].phase;
     assert_eq!(setup.script.statements.len(), 4);
     assert_eq!(setup.script.statements[2].terminator, Terminator::Gexec);
     assert_eq!(
@@ -221,8 +221,8 @@ fn windows_line_ends_and_a_byte_order_mark_change_nothing() {
     let unix = article(EXAMPLE);
     let windows = article(&format!("\u{feff}{}", EXAMPLE.replace('\n', "\r\n")));
     let statements = |article: &Article| -> Vec<String> {
-        let setup = article.experiments().next().and_then(|e| e.setup.clone());
-        let script = setup.expect("setup").script;
+        let experiment = article.experiments().next().expect("an experiment");
+        let script = experiment.setup[0].phase.script.clone();
         script
             .statements
             .iter()
@@ -317,10 +317,8 @@ fn phases_are_cut_at_their_lines() {
     ));
     let e = article.experiments().next().expect("e");
     assert_eq!(e.warmup_runs, 2);
-    assert_eq!(
-        e.warmup.as_ref().map(|phase| phase.script.statements.len()),
-        Some(1)
-    );
+    assert_eq!(e.warmup.len(), 1);
+    assert_eq!(e.warmup[0].phase.script.statements.len(), 1);
     assert_eq!(e.measure.script.statements.len(), 2);
     let until = "0.02".parse().expect("number");
     assert_eq!(
@@ -337,7 +335,7 @@ fn phases_are_cut_at_their_lines() {
         .map(|collect| {
             (
                 collect.name.as_ref().map(|n| n.value.as_str()),
-                collect.session,
+                collect.session.clone(),
             )
         })
         .collect();
@@ -349,7 +347,7 @@ fn phases_are_cut_at_their_lines() {
             (None, CollectSession::Observer)
         ]
     );
-    assert!(e.teardown.is_some());
+    assert_eq!(e.teardown.len(), 1);
     assert_eq!(e.session["work_mem"].value, ":rows");
     assert_eq!(e.timeout, Duration::from_millis(1500));
     assert_eq!(

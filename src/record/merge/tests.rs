@@ -330,6 +330,21 @@ fn one_machine_has_one_server() {
         told[0].contains("of one machine and two servers: libc changed"),
         "{told:?}"
     );
+    // Nor has it two of another version of the article.
+    let mut records = parts();
+    for (at, libc) in [(0, "glibc"), (2, "musl")] {
+        let environment = &mut records[at].record.environment;
+        let mut server = environment.server.clone();
+        server.version = "18.6".into();
+        server.libc = libc.into();
+        server.sha256 = server.hash();
+        environment.other_servers.insert("18.6".into(), server);
+    }
+    let told = conflicts(&records).join("\n");
+    assert!(
+        told.contains("of one machine and two servers: libc changed"),
+        "{told}"
+    );
     // Why an engine was chosen is another matter each time.
     let mut records = parts();
     records[2].record.environment.server.engine_reason = "asked for".into();

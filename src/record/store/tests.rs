@@ -240,6 +240,7 @@ fn a_record_comes_back_from_its_json_with_the_oddest_values() {
         reads: vec!["e".into()],
     };
     let mut environment = Environment {
+        other_servers: IndexMap::new(),
         server: ServerEnvironment::default(),
         host: super::super::HostEnvironment::default(),
         tool: ToolEnvironment::default(),

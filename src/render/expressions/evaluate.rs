@@ -187,7 +187,10 @@ impl<'a> Evaluator<'a> {
 fn roots<'a>(article: &'a Article, record: &'a Record) -> BTreeMap<&'a str, Root<'a>> {
     let mut roots = BTreeMap::new();
     let Environment { server, host, .. } = &record.environment;
-    roots.insert("server", Root::Map(as_json(server)));
+    let mut server = as_json(server);
+    // Of several the rest is the first one's.
+    server["version"] = record.environment.versions_text().into();
+    roots.insert("server", Root::Map(server));
     let mut host = as_json(host);
     // Text in the record, because it may be any size; a number to an author.
     if let Some(bytes) = host["memory_bytes"]

@@ -133,12 +133,3 @@ pub fn offer(architecture: &str) -> Option<Answer> {
         "2".repeat(64)
     ))
 }
-
-/// As a daemon on the kernel of these tests describes itself.
-pub fn this_machine() -> Option<Answer> {
-    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    ok(format!(
-        "{{\"KernelVersion\":\"{}\",\"SecurityOptions\":[]}}",
-        kernel.trim()
-    ))
-}

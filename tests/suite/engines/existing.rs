@@ -609,3 +609,76 @@ async fn a_fixture_that_cannot_be_copied_is_built_again() {
     assert_eq!(measured(&project.record(), "e", "total"), ["210"]);
     assert!(!server.databases().contains("remeasure"));
 }
+
+const TOGETHER: &str = "---
+title: T
+postgres: {version: \"16.15\"}
+---
+
+```sql experiment blocked
+--| instruments: [time]
+--| setup:
+CREATE TABLE t AS SELECT 1 AS a;
+--| measure: {in: blocker}
+BEGIN;
+LOCK TABLE t;
+--| measure: {in: blocker, background: true, wait_until: \"EXISTS (SELECT FROM pg_locks WHERE pid = :subject_pid AND NOT granted)\"}
+COMMIT;
+--| measure:
+UPDATE t SET a = a + 1;
+--| sample: {every: 5ms, as: waits}
+SELECT count(*) AS n FROM pg_locks WHERE NOT granted;
+--| collect:
+SELECT a FROM t;
+```
+
+```sql experiment cells
+--| instruments: [time]
+--| matrix: {memory: [5MB, 7MB]}
+--| settings: {work_mem: \":memory\"}
+SELECT current_setting('work_mem') AS work_mem;
+```
+
+```sql experiment kept
+--| instruments: [time]
+--| fresh: never
+--| matrix: {memory: [5MB, 7MB]}
+--| settings: {work_mem: \":memory\"}
+SELECT current_setting('work_mem') AS work_mem;
+```
+
+```sql experiment loaded
+--| instruments: [time]
+--| measure: {via: pgbench, args: \"-t 1\"}
+SELECT 1;
+```
+";
+
+#[tokio::test]
+async fn sessions_and_settings_of_cells_work_on_an_existing_server_and_programs_are_skipped() {
+    let server = Existing::start("16.15").await;
+    let url = server.url("managed", "postgres");
+    let before = server.databases();
+    let project = Project::new(TOGETHER);
+    let ran = server.run(&project, &["build", "a", "--server", &url]);
+    assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
+    assert_eq!(server.databases(), before);
+    let record = project.record();
+    assert_eq!(measured(&record, "blocked", "a"), ["2"]);
+    assert_eq!(measured(&record, "cells", "work_mem"), ["5MB", "7MB"]);
+    let why = |id: &str| record.skipped_because("experiment", id).unwrap();
+    assert!(
+        why("loaded").starts_with("pgbench is that of"),
+        "{}",
+        why("loaded")
+    );
+    assert!(why("kept").contains("`fresh: never`"), "{}", why("kept"));
+
+    let several = TOGETHER.replace("version: \"16.15\"", "versions: [\"16.15\", \"18.6\"]");
+    let project = Project::new(&several);
+    let ran = server.run(&project, &["build", "a", "--server", &url]);
+    assert_eq!(ran.code, 2, "{}\n{}", ran.stdout, ran.stderr);
+    let told = "an existing server is of one version";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    assert_eq!(server.databases(), before);
+}

@@ -13,6 +13,7 @@ mod fetching;
 #[cfg(feature = "container-tests")]
 mod images;
 mod lifetime;
+mod programs;
 #[cfg(feature = "container-tests")]
 mod remote;
 mod session;
@@ -62,6 +63,7 @@ on_every_engine! {
     lifetime::settings_are_the_articles
     lifetime::a_wrong_setting_is_the_articles_mistake
     lifetime::a_restart_changes_settings_and_takes_them_back
+    programs::programs_of_the_server_run_as_the_author
 }
 
 mod embedded {

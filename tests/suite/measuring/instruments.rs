@@ -142,6 +142,7 @@ async fn measure_on_a_server(text: &str) -> (Server, Table, Table) {
     let state = tempfile::tempdir().unwrap();
     let store = Store::new(state.path(), "a");
     let request = Request {
+        version: None,
         article: &article,
         resolved: &resolved,
         experiment: article.experiments().next().unwrap(),
