@@ -616,7 +616,7 @@ impl Scanner<'_> {
             self.error(
                 range,
                 format!(
-                    "psql fills no variables in in `\\copy`, so `:{}` stays as it is",
+                    "psql fills no variables in `\\copy`, so `:{}` stays as it is",
                     variable.name
                 ),
                 "make a table or view of the rows first, and copy that",
