@@ -33,7 +33,7 @@ test: requirements
 	$(CARGO) test --locked
 
 # Which of them: others for a short run.
-CONTAINER_TESTS = docker_ containers::
+CONTAINER_TESTS = engines::docker_ containers:: images::
 
 # One by one: the leak tests count containers. On the images that articles/pins.yaml names, or REMEASURE_TEST_PINS, with the daemon that answers.
 test-containers: requirements
@@ -41,7 +41,7 @@ test-containers: requirements
 
 # The same, and more, on the daemon of another machine that DOCKER_HOST names and `.ci/remote` has started.
 test-remote: requirements
-	$(CARGO) test --locked --features container-tests --test suite -- --test-threads 1 docker_ remote::
+	$(CARGO) test --locked --features container-tests --test suite -- --test-threads 1 engines::docker_ remote::
 
 bench: requirements
 	$(CARGO) bench --locked --bench speed
