@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 const VERSION: &str = "16.15";
 const TURNS: usize = 5;
 
+/// How long it takes; None where it cannot be had.
+type Way<'a> = Box<dyn Fn() -> Option<Duration> + 'a>;
+
 pub fn print() {
     let pins = std::env::var_os("REMEASURE_TEST_PINS").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("articles/pins.yaml"),
@@ -22,7 +25,7 @@ pub fn print() {
     let pin = pins.version(VERSION).expect("the version is pinned");
     println!("\nPostgres {VERSION}, from nothing to the first answer, best of {TURNS}, in ms\n");
     // The first fetches what is missing.
-    let mut ways: Vec<(&str, Box<dyn Fn() -> Option<Duration>>)> = vec![
+    let mut ways: Vec<(&str, Way)> = vec![
         ("docker", Box::new(|| answer(&EngineChoice::Docker, pin))),
         ("docker run and pg_isready", Box::new(|| by_hand(pin))),
         (
