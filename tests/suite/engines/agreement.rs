@@ -96,10 +96,11 @@ fn a_claim_agrees_within_its_tolerance_only() {
     let exact = claim(ClaimKind::Exact);
     assert!(agree(exact, &number("7"), &number("7.0")));
     assert!(!agree(exact, &number("7"), &number("7.01")));
+    let one = BigDecimal::from(1);
     let bounded = (article.claims())
         .find(|claim| {
             let tolerance = claim.tolerance.as_ref().map(|tolerance| &tolerance.value);
-            matches!(tolerance, Some(Tolerance::Relative(share)) if *share < BigDecimal::from(1))
+            matches!(tolerance, Some(Tolerance::Relative(share)) if share < &one)
         })
         .unwrap();
     assert!(agree(bounded, &number("1000"), &number("1000")));
